@@ -1,0 +1,90 @@
+"""What is known of a table in public: types, roles, bounds, categories, and whose privacy counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+
+from obverse.errors import BadQuestion
+
+
+class Role(Enum):
+    """How a column could betray somebody."""
+
+    IDENTIFIER = "identifier"
+    QUASI = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    PLAIN = "plain"
+
+
+class Type(Enum):
+    """The types a column can be declared with."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+class Neighbours(Enum):
+    """Which two tables count as neighbours; every charge says which."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+Bound = Fraction | date | datetime
+Category = int | str | bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column, as declared by the curator; nothing here was read from rows."""
+
+    name: str
+    type: Type
+    role: Role = Role.PLAIN
+    low: Bound | None = None
+    high: Bound | None = None
+    categories: tuple[Category, ...] | None = None
+    hierarchy: str | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return self.low is not None and self.high is not None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whose privacy counts: a row, or everybody's rows found by a column.
+
+    `rows` is the most rows of one person that count, `groups` the most groups they may be spread over.
+    """
+
+    column: str | None = None
+    rows: int = 1
+    groups: int | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """One table, as the public knows it."""
+
+    name: str
+    source: str
+    columns: tuple[Column, ...]
+    unit: Unit = Unit()
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    public: bool = False
+
+    def column(self, name: str) -> Column:
+        """The column of this name, in any case."""
+        for column in self.columns:
+            if column.name.lower() == name.lower():
+                return column
+        known = ", ".join(column.name for column in self.columns)
+        raise BadQuestion(f"{self.name} has no column {name}; it has {known}")

@@ -1,0 +1,32 @@
+"""The one narrow way to rows. Engines implement it; a plan is handed it after paying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Cell = int | float | str | bool | None
+Row = tuple[Cell, ...]
+
+
+class Tables(Protocol):
+    """Tables that one engine can read together. Their rows are secret: nothing here has a `repr` of them."""
+
+    dialect: str
+
+    def run(self, select: exp.Query) -> list[Row]:
+        """The few rows of an aggregate, whole numbers as Python's, in no order that means anything."""
+        ...
+
+    def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
+        """The many rows of a selection, a batch at a time."""
+        ...
+
+    def version(self, table: str) -> str:
+        """What changes whenever the table's content may have changed."""
+        ...

@@ -1,0 +1,207 @@
+"""What a release costs, as a value: `a + b`, `24 * a`, `a | b` for disjoint people.
+
+A loss keeps the mechanisms it is made of, so that any figure (pure ε, zCDP, Rényi, δ at ε) can be asked of it
+later; no figure is stored that could disagree with another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import exp, expm1, inf, log, log1p, sqrt
+from typing import Protocol
+
+from obverse.errors import BadParameter
+
+
+class Curve(Protocol):
+    """What a loss asks of a mechanism: how private it is, for inputs as far apart as `sensitivity`."""
+
+    def profile(self, epsilon: float, sensitivity: Sensitivity) -> float: ...
+    def pure(self, sensitivity: Sensitivity) -> Fraction | None: ...
+    def rho(self, sensitivity: Sensitivity) -> Fraction | None: ...
+    def renyi(self, order: float, sensitivity: Sensitivity) -> float: ...
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far apart the inputs of two neighbouring tables can be, in whole steps of the grid.
+
+    `l1` bounds the sum of the changes, `l2_squared` the sum of their squares, `most` the largest one.
+
+    >>> Sensitivity.of(3)
+    Sensitivity(l1=Fraction(3, 1), l2_squared=Fraction(9, 1), most=Fraction(3, 1))
+    >>> Sensitivity.of(1, numbers=4).l2_squared
+    Fraction(4, 1)
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
+    most: Fraction
+
+    @classmethod
+    def of(cls, each: int | Fraction, numbers: int = 1) -> Sensitivity:
+        """At most `numbers` numbers change, each by at most `each`."""
+        each = Fraction(each)
+        return cls(each * numbers, each * each * numbers, each)
+
+
+class Loss:
+    """The privacy lost by one release or by many."""
+
+    @property
+    def pure(self) -> Fraction | None:
+        """ε with δ = 0, or None where no ε bounds it."""
+        raise NotImplementedError
+
+    @property
+    def rho(self) -> Fraction | None:
+        """ρ of zero-concentrated differential privacy, or None.  [BS16]"""
+        raise NotImplementedError
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence of this order, at most.  [Mir17]"""
+        raise NotImplementedError
+
+    def epsilon(self, delta: float = 0) -> float:
+        """The least ε we can prove with this δ."""
+        if not 0 <= delta < 1:
+            raise BadParameter(f"δ must be at least 0 and below 1, not {delta}")
+        pure = inf if self.pure is None else float(self.pure)
+        if delta == 0:
+            return pure
+        return min([pure, *(_renyi_to_epsilon(self.renyi(a), a, delta) for a in ORDERS)])
+
+    def delta(self, epsilon: float) -> float:
+        """The least δ we can prove with this ε."""
+        if self.pure is not None and epsilon >= self.pure:
+            return 0.0
+        return min([1.0, *(_renyi_to_delta(self.renyi(a), a, epsilon) for a in ORDERS)])
+
+    def __add__(self, other: Loss) -> Loss:
+        return _sum([*_parts(self), *_parts(other)])
+
+    def __mul__(self, times: int) -> Loss:
+        if times < 0:
+            raise BadParameter(f"a release happens 0 times or more, not {times}")
+        return _sum([(part, n * times) for part, n in _parts(self)])
+
+    __rmul__ = __mul__
+
+    def __or__(self, other: Loss) -> Loss:
+        return self if self == other else Parallel((self, other))
+
+
+ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
+
+
+@dataclass(frozen=True)
+class Spend(Loss):
+    """One use of one mechanism."""
+
+    mechanism: Curve
+    sensitivity: Sensitivity
+
+    @property
+    def pure(self) -> Fraction | None:
+        return self.mechanism.pure(self.sensitivity)
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.mechanism.rho(self.sensitivity)
+
+    def renyi(self, order: float) -> float:
+        return self.mechanism.renyi(order, self.sensitivity)
+
+    def delta(self, epsilon: float) -> float:
+        return self.mechanism.profile(epsilon, self.sensitivity)
+
+
+@dataclass(frozen=True)
+class Sum(Loss):
+    """Several releases about the same people; each with how often it happened."""
+
+    parts: tuple[tuple[Loss, int], ...] = ()
+
+    @property
+    def pure(self) -> Fraction | None:
+        return _total([(part.pure, n) for part, n in self.parts])
+
+    @property
+    def rho(self) -> Fraction | None:
+        return _total([(part.rho, n) for part, n in self.parts])
+
+    def renyi(self, order: float) -> float:
+        return sum(n * part.renyi(order) for part, n in self.parts)
+
+
+@dataclass(frozen=True)
+class Parallel(Loss):
+    """Releases about disjoint people: nobody loses more than the worst of them."""
+
+    parts: tuple[Loss, ...]
+
+    @property
+    def pure(self) -> Fraction | None:
+        return _largest([part.pure for part in self.parts])
+
+    @property
+    def rho(self) -> Fraction | None:
+        return _largest([part.rho for part in self.parts])
+
+    def renyi(self, order: float) -> float:
+        return max(part.renyi(order) for part in self.parts)
+
+
+FREE = Sum()
+
+
+def _parts(loss: Loss) -> tuple[tuple[Loss, int], ...]:
+    return loss.parts if isinstance(loss, Sum) else ((loss, 1),)
+
+
+def _sum(parts: list[tuple[Loss, int]]) -> Loss:
+    """Equal parts counted together, in an order that does not depend on how they came."""
+    counts = reduce(
+        lambda seen, part: {**seen, part[0]: seen.get(part[0], 0) + part[1]}, parts, dict[Loss, int]()
+    )
+    kept = sorted(((part, n) for part, n in counts.items() if n), key=repr)
+    return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Sum(tuple(kept))
+
+
+def _total(figures: list[tuple[Fraction | None, int]]) -> Fraction | None:
+    known = [figure * n for figure, n in figures if figure is not None]
+    return sum(known, Fraction(0)) if len(known) == len(figures) else None
+
+
+def _largest(figures: list[Fraction | None]) -> Fraction | None:
+    known = [figure for figure in figures if figure is not None]
+    return max(known) if len(known) == len(figures) else None
+
+
+def _renyi_to_epsilon(divergence: float, order: float, delta: float) -> float:
+    """[CKS20, Proposition 12]"""
+    return max(0.0, divergence + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1))
+
+
+def _renyi_to_delta(divergence: float, order: float, epsilon: float) -> float:
+    """[CKS20, Proposition 12], the other way round."""
+    exponent = (order - 1) * (divergence - epsilon + log1p(-1 / order)) - log(order)
+    return exp(exponent) if exponent < 0 else 1.0
+
+
+def pure_profile(pure: float, epsilon: float) -> float:
+    """δ(ε) of randomised response, which no mechanism with this pure ε exceeds.  [KOV15, Theorem 3.1]"""
+    if epsilon >= pure:
+        return 0.0
+    return -expm1(epsilon - pure) / (1 + exp(-pure)) if pure < 700 else 1.0
+
+
+def gaussian_rho(ratio_squared: Fraction) -> Fraction:
+    """ρ = Δ²/(2σ²).  [BS16, Proposition 1.6]"""
+    return ratio_squared / 2
+
+
+def standard_deviation(variance: Fraction) -> float:
+    return sqrt(variance)

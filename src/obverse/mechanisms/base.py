@@ -1,0 +1,51 @@
+"""What every mechanism is: a public description that can add noise, and knows what that costs and how wrong it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from obverse.loss.loss import Loss, Sensitivity, Spend
+from obverse.noise.entropy import Entropy
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class Mechanism(ABC, Generic[In, Out]):
+    """A way for one value to leave."""
+
+    def release(self, value: In, entropy: Entropy) -> Out:
+        """The value with noise; `entropy` is told first what goes in, so that an audit can compare runs."""
+        entropy.watch(self, value)
+        return self.draw(value, entropy)
+
+    @abstractmethod
+    def draw(self, value: In, entropy: Entropy) -> Out:
+        """The value with noise."""
+
+    @abstractmethod
+    def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
+        """δ(ε): how far any event's chance can exceed exp(ε) times its chance on a neighbour."""
+
+    def pure(self, sensitivity: Sensitivity) -> Fraction | None:
+        """ε where δ = 0, or None."""
+        return None
+
+    def rho(self, sensitivity: Sensitivity) -> Fraction | None:
+        """ρ of zCDP, or None; a pure mechanism has ε²/2.  [BS16, Proposition 1.4]"""
+        pure = self.pure(sensitivity)
+        return None if pure is None else pure * pure / 2
+
+    def renyi(self, order: float, sensitivity: Sensitivity) -> float:
+        """Rényi divergence of this order, at most.  [BS16, Definition 1.1]"""
+        rho = self.rho(sensitivity)
+        pure = self.pure(sensitivity)
+        bounds = [float(order * rho)] if rho is not None else []
+        bounds += [float(pure)] if pure is not None else []
+        return min(bounds, default=float("inf"))
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """What one release costs when neighbours' inputs are this far apart."""
+        return Spend(self, sensitivity)
