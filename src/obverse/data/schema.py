@@ -34,7 +34,7 @@ class Neighbours(Enum):
     """Which two tables count as neighbours; every charge says which."""
 
     ADD_REMOVE = "add-remove"
-    REPLACE = "replace"
+    REPLACE = "replace-one"
 
 
 Bound = Fraction | date | datetime
@@ -43,7 +43,11 @@ Category = int | str | bool
 
 @dataclass(frozen=True)
 class Column:
-    """One column, as declared by the curator; nothing here was read from rows."""
+    """One column, as declared by the curator; nothing here was read from rows.
+
+    `hierarchy` is a file with the ladder of each value, `ladders` the same written in the settings;
+    `references` names the column of another table, as in "customers.id", that this one's values come from.
+    """
 
     name: str
     type: Type
@@ -52,6 +56,8 @@ class Column:
     high: Bound | None = None
     categories: tuple[Category, ...] | None = None
     hierarchy: str | None = None
+    ladders: tuple[tuple[str, ...], ...] | None = None
+    references: str | None = None
 
     @property
     def bounded(self) -> bool:
@@ -62,12 +68,14 @@ class Column:
 class Unit:
     """Whose privacy counts: a row, or everybody's rows found by a column.
 
-    `rows` is the most rows of one person that count, `groups` the most groups they may be spread over.
+    `rows` is the most rows of one person that count, `groups` the most groups they may be spread over;
+    `rank` names a column, if there is one, that numbers a person's rows 0, 1, 2, … in a secret random order.
     """
 
     column: str | None = None
     rows: int = 1
     groups: int | None = None
+    rank: str | None = None
 
 
 @dataclass(frozen=True)
