@@ -80,7 +80,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Schema:
-    """One table, as the public knows it."""
+    """One table, as the public knows it; `missing` are texts that a CSV writes where nothing is known."""
 
     name: str
     source: str
@@ -88,6 +88,7 @@ class Schema:
     unit: Unit = Unit()
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     public: bool = False
+    missing: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column:
         """The column of this name, in any case."""

@@ -13,7 +13,7 @@ from obverse.data.schema import Bound, Category, Column, Neighbours, Role, Schem
 from obverse.data.toml import Section, read
 from obverse.errors import BadSource
 
-TABLE = ("source", "unit", "neighbours", "public", "columns")
+TABLE = ("source", "unit", "neighbours", "public", "missing", "columns")
 COLUMN = ("type", "role", "low", "high", "categories", "hierarchy", "references")
 UNIT = ("column", "rows", "groups", "rank")
 TOP = ("draft", "ledger", "tables", "policy", "accounts")
@@ -74,7 +74,14 @@ def _schema(name: str, section: Section, folder: Path) -> Schema:
     except BadSource as error:
         section.refuse(str(error), "source")
     neighbours = section.choice("neighbours", Neighbours, Neighbours.ADD_REMOVE)
-    return Schema(name, source, found, unit, neighbours, section.flag("public", False))
+    return Schema(name, source, found, unit, neighbours, section.flag("public", False), _missing(section))
+
+
+def _missing(section: Section) -> tuple[str, ...]:
+    marks = section.list("missing") if "missing" in section else []
+    if not all(isinstance(mark, str) for mark in marks):
+        section.refuse('missing is a list of texts, such as ["?", "N/A"]', "missing")
+    return tuple(str(mark) for mark in marks)
 
 
 def _unit(section: Section) -> Unit:
