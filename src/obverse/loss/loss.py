@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, inf, log, log1p
 from typing import Protocol
 
 from obverse.errors import BadParameter
+from obverse.loss.curves import pure_profile as pure_profile
+from obverse.loss.number import chance
 
 
 class Curve(Protocol):
@@ -66,8 +68,7 @@ class Loss:
 
     def epsilon(self, delta: float = 0) -> float:
         """The least ε we can prove with this δ."""
-        if not 0 <= delta < 1:
-            raise BadParameter(f"δ must be at least 0 and below 1, not {delta}")
+        chance(delta, "δ", zero=True)
         pure = inf if self.pure is None else float(self.pure)
         if delta == 0:
             return pure
@@ -189,19 +190,3 @@ def _renyi_to_delta(divergence: float, order: float, epsilon: float) -> float:
     """[CKS20, Proposition 12], the other way round."""
     exponent = (order - 1) * (divergence - epsilon + log1p(-1 / order)) - log(order)
     return exp(exponent) if exponent < 0 else 1.0
-
-
-def pure_profile(pure: float, epsilon: float) -> float:
-    """δ(ε) of randomised response, which no mechanism with this pure ε exceeds.  [KOV15, Theorem 3.1]"""
-    if epsilon >= pure:
-        return 0.0
-    return -expm1(epsilon - pure) / (1 + exp(-pure)) if pure < 700 else 1.0
-
-
-def gaussian_rho(ratio_squared: Fraction) -> Fraction:
-    """ρ = Δ²/(2σ²).  [BS16, Proposition 1.6]"""
-    return ratio_squared / 2
-
-
-def standard_deviation(variance: Fraction) -> float:
-    return sqrt(variance)

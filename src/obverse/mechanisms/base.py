@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -21,9 +22,18 @@ class Mechanism(ABC, Generic[In, Out]):
         entropy.watch(self, value)
         return self.draw(value, entropy)
 
+    def release_many(self, values: Sequence[In], entropy: Entropy) -> list[Out]:
+        """Each value with noise of its own; `entropy` is told of them once, together."""
+        entropy.watch(self, tuple(values))
+        return self.draw_many(values, entropy)
+
     @abstractmethod
     def draw(self, value: In, entropy: Entropy) -> Out:
         """The value with noise."""
+
+    def draw_many(self, values: Sequence[In], entropy: Entropy) -> list[Out]:
+        """Each value with noise of its own."""
+        return [self.draw(value, entropy) for value in values]
 
     @abstractmethod
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:

@@ -7,8 +7,9 @@ from fractions import Fraction
 from math import ceil, sqrt
 from statistics import NormalDist
 
-from obverse.errors import BadParameter
+from obverse.loss.curves import gaussian_profile_many
 from obverse.loss.loss import Sensitivity
+from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
 from obverse.noise.entropy import Entropy
 from obverse.noise.exact import discrete_gaussian
@@ -16,13 +17,16 @@ from obverse.noise.exact import discrete_gaussian
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism[int, int]):
-    """Adds x with probability proportional to exp(−x²/(2·variance)): ρ-zCDP with ρ = Δ²/(2·variance)."""
+    """Adds x with probability proportional to exp(−x²/(2·variance)): ρ-zCDP with ρ = Δ²/(2·variance).
+
+    >>> Gaussian(Fraction(100)).loss(Sensitivity.of(1)).epsilon(1e-6) < 0.46
+    True
+    """
 
     variance: Fraction
 
     def __post_init__(self) -> None:
-        if self.variance <= 0:
-            raise BadParameter(f"a Gaussian variance is above 0, not {self.variance}")
+        object.__setattr__(self, "variance", positive(self.variance, "a Gaussian variance"))
 
     def draw(self, value: int, entropy: Entropy) -> int:
         return value + discrete_gaussian(self.variance, entropy)
@@ -32,8 +36,12 @@ class Gaussian(Mechanism[int, int]):
         return sensitivity.l2_squared / (2 * self.variance)
 
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
-        raise NotImplementedError
+        """Tight for one number, by [CKS20, Theorem 7]; a bound for several (loss/curves)."""
+        return gaussian_profile_many(self.variance, sensitivity.l1, sensitivity.l2_squared, epsilon)
 
     def interval(self, confidence: float) -> int:
         """h with P(|x| ≤ h) ≥ confidence: the discrete tail is below the continuous one.  [CKS20, Proposition 25]"""
-        return ceil(sqrt(self.variance) * NormalDist().inv_cdf((1 + confidence) / 2))
+        inside = float(chance(confidence, "a confidence"))
+        if inside == 1:
+            return self.interval(1 - 2.0**-53)
+        return ceil(sqrt(self.variance) * NormalDist().inv_cdf((1 + inside) / 2))

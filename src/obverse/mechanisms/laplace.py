@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, log, log1p
+from math import ceil, exp, floor, log, log1p
 
-from obverse.errors import BadParameter
-from obverse.loss.loss import Sensitivity, pure_profile
+from obverse.loss.curves import laplace_profile, pure_renyi
+from obverse.loss.loss import Sensitivity
+from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
 from obverse.noise.entropy import Entropy
 from obverse.noise.exact import discrete_laplace
@@ -15,13 +16,16 @@ from obverse.noise.exact import discrete_laplace
 
 @dataclass(frozen=True)
 class Laplace(Mechanism[int, int]):
-    """Adds x with probability proportional to exp(−|x|/scale): pure, with ε = sensitivity/scale."""
+    """Adds x with probability proportional to exp(−|x|/scale): pure, with ε = sensitivity/scale.
+
+    >>> Laplace(Fraction(2)).loss(Sensitivity.of(1)).epsilon()
+    0.5
+    """
 
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if self.scale <= 0:
-            raise BadParameter(f"a Laplace scale is above 0, not {self.scale}")
+        object.__setattr__(self, "scale", positive(self.scale, "a Laplace scale"))
 
     def draw(self, value: int, entropy: Entropy) -> int:
         return value + discrete_laplace(self.scale, entropy)
@@ -31,10 +35,15 @@ class Laplace(Mechanism[int, int]):
         return sensitivity.l1 / self.scale
 
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
-        return pure_profile(float(self.pure(sensitivity)), epsilon)
+        """Tight for one number; several are dominated by one that moves as far (the lemma of loss/curves)."""
+        return laplace_profile(self.scale, floor(sensitivity.l1), epsilon)
+
+    def renyi(self, order: float, sensitivity: Sensitivity) -> float:
+        return pure_renyi(float(self.pure(sensitivity)), order)
 
     def interval(self, confidence: float) -> int:
         """The least h with P(|x| ≤ h) ≥ confidence: P(|x| > h) = 2·q^(h+1)/(1 + q), q = exp(−1/scale)."""
+        outside = float(1 - chance(confidence, "a confidence", zero=True))
         scale = float(self.scale)
-        tail = log((1 - confidence) / 2) + log1p(exp(-1 / scale))
+        tail = log(outside / 2) + log1p(exp(-1 / scale))
         return max(0, ceil(-scale * tail) - 1)
