@@ -1,0 +1,173 @@
+"""Tables as boxes of numbers: one scale and one set of codes for all that are compared.  [Gow71]
+
+Numbers and dates are scaled to the range they span together; categories become codes in which all that is
+below one label of a ladder lies side by side, so that a generalised cell ("30-39", "*", "North America",
+"{a, b}") is an interval too. A missing cell differs from every value, and is like another missing cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from obverse.attack.nearest import Boxes, Reals
+from obverse.errors import BadSource
+
+Ladders = Mapping[str, Sequence[Sequence[str]]]
+"""For a column, its ladder: a row for every value, from the value itself up to the top."""
+
+MISSING = -2.0
+ANY = "*"
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_SPAN = re.compile(rf"^([\[(]?)\s*({_NUMBER})\s*(?:-|–|,|\.\.|to)\s*({_NUMBER})\s*([\])]?)$")
+_SIDE = re.compile(rf"^(<=|>=|<|>|≤|≥)\s*({_NUMBER})$|^({_NUMBER})\s*\+$")
+
+_Pair = tuple[Reals, Reals]
+_Shut = NDArray[np.bool_] | bool
+_Spans = tuple[NDArray[np.float64], NDArray[np.float64], _Shut, _Shut]
+
+
+def encode(tables: Sequence[pa.Table], columns: Sequence[str], ladders: Ladders | None = None) -> list[Boxes]:
+    """The tables on one scale, in the order given, seen through `columns`."""
+    lows = [np.empty((table.num_rows, len(columns)), np.float32) for table in tables]
+    highs = [np.empty((table.num_rows, len(columns)), np.float32) for table in tables]
+    for j, name in enumerate(columns):
+        cells = [_cells(table, name) for table in tables]
+        ladder = (ladders or {}).get(name, ())
+        pairs = _numbers(cells, name) if any(map(_numeric, cells)) else _codes(cells, ladder)
+        for low, high, pair in zip(lows, highs, pairs, strict=True):
+            low[:, j], high[:, j] = pair
+    return [
+        Boxes(low, low if np.array_equal(low, high) else high) for low, high in zip(lows, highs, strict=True)
+    ]
+
+
+def shared(release: pa.Table, people: pa.Table) -> list[str]:
+    """The columns that both tables have, in the release's order; a refusal where there is none."""
+    found = [name for name in release.column_names if name in people.column_names]
+    if not found:
+        raise BadSource(
+            f"the release ({', '.join(release.column_names)}) shares no column with the list it is "
+            f"held against ({', '.join(people.column_names)})"
+        )
+    return found
+
+
+def numeric(table: pa.Table, name: str) -> bool:
+    """Whether a column holds numbers or dates, rather than names of things."""
+    return _numeric(_cells(table, name))
+
+
+def _cells(table: pa.Table, name: str) -> pa.Array:
+    cells = table.column(name).combine_chunks()
+    kind = cells.type
+    if pa.types.is_dictionary(kind):
+        return cells.cast(kind.value_type)
+    if pa.types.is_temporal(kind):
+        return cells.cast(pa.timestamp("us") if pa.types.is_date(kind) else kind).cast(pa.int64())
+    if pa.types.is_boolean(kind):
+        return cells.cast(pa.string())
+    return cells.cast(pa.float64()) if pa.types.is_decimal(kind) else cells
+
+
+def _numeric(cells: pa.Array) -> bool:
+    return bool(pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type))
+
+
+def _numbers(columns: Sequence[pa.Array], name: str) -> list[_Pair]:
+    """Scaled to 0 … 1 by the least and the greatest number in any of the tables."""
+    spans = [_plain(cells) if _numeric(cells) else _spans(cells, name) for cells in columns]
+    ends = np.concatenate([end[np.isfinite(end)] for span in spans for end in span[:2]])
+    least, most = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 1.0)
+    width = most - least or 1.0
+
+    def scaled(end: NDArray[np.float64], beyond: float, excluded: _Shut) -> Reals:
+        inside = np.where(np.isinf(end), beyond, (end - least) / width).astype(np.float32)
+        inside = np.where(
+            excluded, np.nextafter(inside, np.float32(-np.inf if beyond > 0 else np.inf)), inside
+        )
+        return np.where(np.isnan(end), np.float32(MISSING), inside)
+
+    return [(scaled(low, MISSING, above), scaled(high, 1.0, below)) for low, high, above, below in spans]
+
+
+def _plain(cells: pa.Array) -> _Spans:
+    values = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return values, values, False, False
+
+
+def _spans(cells: pa.Array, name: str) -> _Spans:
+    coded = cells.cast(pa.string()).dictionary_encode()
+    ends = [_span(text, name) for text in coded.dictionary.to_pylist()]
+    places = coded.indices.fill_null(len(ends)).to_numpy(zero_copy_only=False)
+    low, high, above, below = np.array([*ends, (np.nan, np.nan, False, False)])[places].T
+    return low, high, above == 1, below == 1
+
+
+def _span(text: str, name: str) -> tuple[float, float, bool, bool]:
+    """The ends that a cell such as "30-39", "[30, 40)", "<30" or "*" allows, and whether each is shut out."""
+    text = text.strip()
+    if text == ANY:
+        return -np.inf, np.inf, False, False
+    if found := _SPAN.match(text):
+        return float(found[2]), float(found[3]), found[1] == "(", found[4] == ")"
+    if found := _SIDE.match(text):
+        end, sign = float(found[2] or found[3]), found[1] or ">="
+        return (-np.inf, end, False, sign == "<") if sign in "<=≤" else (end, np.inf, sign == ">", False)
+    try:
+        return float(text), float(text), False, False
+    except ValueError:
+        raise BadSource(
+            f"{name} holds numbers in one table, and in another text that is neither number nor interval"
+        ) from None
+
+
+def _codes(columns: Sequence[pa.Array], ladder: Sequence[Sequence[str]]) -> list[_Pair]:
+    """Codes of categories; a label higher up the ladder, or a set, spans the codes of the values below it."""
+    coded = [cells.cast(pa.string()).dictionary_encode() for cells in columns]
+    seen = {text for part in coded for text in part.dictionary.to_pylist()}
+    below = _below(ladder)
+    leaves = {rungs[0] for rungs in ladder} | {text for text in seen if not _inner(text, below, seen)}
+    path = {rungs[0]: tuple(rungs[::-1]) for rungs in ladder}
+    code = {leaf: float(i) for i, leaf in enumerate(sorted(leaves, key=lambda leaf: path.get(leaf, (leaf,))))}
+
+    def ends(text: str) -> tuple[float, float]:
+        if text == ANY:
+            return MISSING, float(len(code))
+        if text in code:
+            return code[text], code[text]
+        within = [code[leaf] for leaf in below.get(text, set()) | set(_members(text)) if leaf in code]
+        return min(within), max(within)
+
+    pairs = []
+    for part in coded:
+        table = np.array([ends(text) for text in part.dictionary.to_pylist()] or [(0, 0)], dtype=float)
+        places = pc.fill_null(part.indices, len(table)).to_numpy(zero_copy_only=False)
+        low, high = np.vstack([table, [MISSING, MISSING]])[places].T.astype(np.float32)
+        pairs.append((low, high))
+    return pairs
+
+
+def _below(ladder: Sequence[Sequence[str]]) -> dict[str, set[str]]:
+    """For every label above the first rung, the values that lie below it."""
+    found: dict[str, set[str]] = {}
+    for leaf, *above in ladder:
+        for label in above:
+            if label != leaf:
+                found.setdefault(label, set()).add(leaf)
+    return found
+
+
+def _inner(text: str, below: Mapping[str, set[str]], seen: set[str]) -> bool:
+    """Whether a label stands for several values."""
+    members = _members(text)
+    return text == ANY or text in below or (len(members) > 1 and all(member in seen for member in members))
+
+
+def _members(text: str) -> list[str]:
+    return [member.strip() for member in re.split(r"[,;|]", text.strip("{}[]()")) if member.strip()]

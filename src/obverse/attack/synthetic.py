@@ -1,0 +1,290 @@
+"""What a table of records says about the people it was made from: singling out, linkability, inference.
+
+The three questions are the Article 29 Working Party's, the measures Anonymeter's [GBWT23]; beside each stands
+a stronger attack, which a copy of the people cannot pass. The view holds the `release`; what else, each class
+says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from obverse.attack.base import Attack, Claims, Harm, View, shuffle, words
+from obverse.attack.mixed import MISSING, Ladders, encode, numeric
+from obverse.attack.nearest import Boxes, Nearest, Reals
+from obverse.errors import BadParameter
+from obverse.noise.entropy import Keyed
+
+Scores: TypeAlias = NDArray[np.float64]
+Yes: TypeAlias = NDArray[np.bool_]
+
+TIES = 64  # as many equally near records as are asked for their opinion
+NOTHING = -1
+BATCHES = 20  # of draws, before an attacker gives up
+LEAST = -1.0  # below every number, above a missing one
+
+
+@dataclass(frozen=True)
+class SinglingOut(Attack):
+    """Descriptions that fit one record of the release: does each fit one person?  [CN20; GBWT23]
+
+    `size` columns a description, more extreme than the median where they are numbers; 1 takes the rarest
+    values and the ends of every column; 0 takes whole records.
+    """
+
+    size: int = 3
+    count: int = 1000
+    seed: str = "singling out"
+    harm: ClassVar[Harm] = "singling out"
+
+    @property
+    def threat(self) -> str:
+        how = {0: "a whole record", 1: "one rare or extreme value"}.get(self.size, f"{self.size} columns")
+        return f"Somebody with the release alone describes a person by {how}, and exactly one person fits."
+
+    def claim(self, view: View) -> Claims:
+        release = view.table("release")
+        found = len(self._described(encode([release], release.column_names)[0], release))
+        return Claims(np.arange(found), np.ones(found), np.ones(found, bool))
+
+    def truth(self, release: pa.Table, people: pa.Table) -> NDArray[np.int64]:
+        """For the judge: a description's own number where it fits exactly one of the people, else −1."""
+        both = encode([release, people], release.column_names)
+        described = self._described(both[0], release)
+        fits = _count(described.low, described.high, both[1].low)
+        return np.where(fits == 1, np.arange(len(described)), NOTHING)
+
+    def _described(self, records: Boxes, release: pa.Table) -> Boxes:
+        """Descriptions as boxes, each of which holds one record of the release."""
+        numbers = np.array([numeric(release, name) for name in release.column_names])
+        if not 0 <= self.size <= len(numbers):
+            raise BadParameter(f"a description cannot use {self.size} of {len(numbers)} columns")
+        entropy, found = Keyed(self.seed), np.empty((0, 2 * len(numbers)), np.float32)
+        for _ in range(1 if self.size == 1 else BATCHES):
+            drawn = self._rarest if self.size == 1 else self._drawn
+            low, high = drawn(records, numbers, entropy)
+            alone = _count(low, high, records.low) == 1
+            found = np.vstack([found, np.hstack([low, high])[alone]])
+            found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
+            if len(found) >= self.count:
+                break
+        low, high = np.hsplit(found[: self.count], 2)
+        return Boxes(np.ascontiguousarray(low), np.ascontiguousarray(high))
+
+    def _drawn(self, records: Boxes, numbers: NDArray[np.bool_], entropy: Keyed) -> tuple[Reals, Reals]:
+        """Descriptions of drawn records, several times as many as are wanted."""
+        draws = (10 if self.size else 2) * self.count
+        rows = words(draws, entropy) % len(records)
+        keys = words(draws * len(numbers), entropy).reshape(draws, -1)
+        used = np.argsort(np.argsort(keys, axis=1), axis=1) < (self.size or len(numbers))
+        value = records.low[rows]
+        upper = value > np.median(records.low, axis=0)
+        loose = used & numbers & (value != MISSING) if self.size else np.zeros_like(used)
+        low = np.where(loose & ~upper, LEAST, np.where(used, value, -np.inf))
+        high = np.where(used & ~(loose & upper), value, np.inf)
+        return low.astype(np.float32), high.astype(np.float32)
+
+    def _rarest(self, records: Boxes, numbers: NDArray[np.bool_], entropy: Keyed) -> tuple[Reals, Reals]:
+        """The ends of each number, and every value that occurs once."""
+        found: list[tuple[int, float, float]] = []
+        for j, number in enumerate(numbers):
+            values, counts = np.unique(records.low[:, j], return_counts=True)
+            found += [(j, value, value) for value in values[counts == 1]]
+            if number:
+                found += [(j, LEAST, values[values > MISSING].min(initial=1)), (j, values.max(), np.inf)]
+        order = shuffle(len(found), entropy)[: 10 * self.count]
+        low = np.full((len(order), len(numbers)), -np.inf, np.float32)
+        high = np.full((len(order), len(numbers)), np.inf, np.float32)
+        for i, place in enumerate(order):
+            j, least, most = found[place]
+            low[i, j], high[i, j] = least, most
+        return low, high
+
+
+@dataclass(frozen=True)
+class Linking(Attack):
+    """Are these two halves of a record the same person's?  [GBWT23]
+
+    The view's `targets` hold both halves. With `neighbours`, yes where one released record is among that many
+    nearest to each half: Anonymeter's question. Without, yes where some released record is nearer to the two
+    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    neighbours: int = 0
+    seed: str = "linking"
+    harm: ClassVar[Harm] = "linkability"
+
+    @property
+    def threat(self) -> str:
+        return (
+            "Somebody with two lists that share no column tells by the release which rows are one person's."
+        )
+
+    def claim(self, view: View) -> Claims:
+        columns = [*self.left, *self.right]
+        release, targets = encode([view.table("release", columns), view.table("targets", columns)], columns)
+        near = self._shared if self.neighbours else self._joint
+        scores, made = near(release, targets.low, len(self.left))
+        return Claims(np.ones(len(made), bool), scores, made)
+
+    def _shared(self, release: Boxes, points: Reals, cut: int) -> tuple[Scores, Yes]:
+        halves = list(range(cut)), list(range(cut, points.shape[1]))
+        found = [
+            Nearest(release.columns(half)).search(points[:, half], self.neighbours)[1] for half in halves
+        ]
+        together = (found[0][:, :, None] == found[1][:, None, :]).any(axis=(1, 2))
+        return together.astype(float), together
+
+    def _joint(self, release: Boxes, points: Reals, cut: int) -> tuple[Scores, Yes]:
+        tree, entropy = Nearest(release), Keyed(self.seed)
+        one, other = (words(2000, entropy) % len(release) for _ in range(2))
+        wrong = np.hstack([release.low[one, :cut], release.low[other, cut:]])[one != other]
+        bar = np.quantile(tree.search(wrong)[0][:, 0], 0.01) if len(wrong) else 0.0
+        distance = tree.search(points)[0][:, 0].astype(float)
+        return -distance, distance <= bar if bar == 0 else distance < bar
+
+
+@dataclass(frozen=True)
+class Inferring(Attack):
+    """The secret of the nearest released record is the target's secret.  [GBWT23]
+
+    The view's `targets` hold the `known` columns and no more. All records that are equally near are asked,
+    and where the secrets tie there is no claim; `single` asks one record only, as Anonymeter does.
+    """
+
+    known: tuple[str, ...]
+    secret: str
+    single: bool = False
+    ladders: Ladders | None = None
+    harm: ClassVar[Harm] = "inference"
+
+    @property
+    def threat(self) -> str:
+        return f"Somebody who knows a person's {', '.join(self.known)} reads {self.secret} off the release."
+
+    def claim(self, view: View) -> Claims:
+        release = view.table("release", [*self.known, self.secret])
+        boxes, targets = encode([release, view.table("targets", self.known)], self.known, self.ladders)
+        distance, index = Nearest(boxes).search(targets.low, 1 if self.single else TIES)
+        values, codes = categories(release, self.secret)
+        choice, surer = _vote(distance, codes[index], len(values))
+        scores = surer - distance[:, 0].astype(float)
+        return Claims(values[choice], scores, choice != NOTHING)
+
+
+@dataclass(frozen=True)
+class Closest(Attack):
+    """A member is nearer to the release than to an outsider's sample of as many people.  [HHB19]
+
+    The view's `targets` and `population` share columns with the release; the population is people the release
+    was not made from. A claim where the release is nearer than to all but 1 % of the population's other half.
+    """
+
+    seed: str = "closest"
+    harm: ClassVar[Harm] = "membership"
+
+    @property
+    def threat(self) -> str:
+        return "Somebody with a person's record, and with strangers' records, tells whether it was used."
+
+    def claim(self, view: View) -> Claims:
+        release, targets = view.table("release"), view.table("targets")
+        columns = [name for name in release.column_names if name in targets.column_names]
+        parts = [release, targets, view.table("population", columns)]
+        records, people, strangers = encode(parts, columns)
+        order = shuffle(len(strangers), Keyed(self.seed))
+        near, away = (strangers.rows(half) for half in np.array_split(order, 2))
+        trees = Nearest(records), Nearest(near)
+        scores, idle = (_nearer(*trees, points) for points in (people.low, away.low))
+        bar = np.quantile(idle, 0.99) if len(idle) else np.inf
+        return Claims(np.ones(len(scores), bool), scores, scores > bar)
+
+
+def within(claims: Claims, truth: NDArray[np.generic], tolerance: float = 0.05) -> NDArray[np.generic]:
+    """For the judge: the truth of numbers, where a claim this near to it counts as right.  [GBWT23]"""
+    claimed, true = claims.values.astype(float), truth.astype(float)
+    close = np.abs(claimed - true) <= tolerance * np.abs(claimed) + 1e-12
+    return np.where(close, claimed, true)
+
+
+def categories(table: pa.Table, name: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+    """The distinct values of a column (and a last one for a claim that is none), and each row's number."""
+    coded = table.column(name).combine_chunks().dictionary_encode()
+    numbers = numeric(table, name)
+    plain = coded.dictionary.cast(pa.float64(), safe=False) if numbers else coded.dictionary.cast(pa.string())
+    values = np.array([*plain.to_pylist(), np.nan if numbers else ""], dtype=float if numbers else str)
+    return values, coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def plain(table: pa.Table, name: str) -> NDArray[np.generic]:
+    """A column as an attack claims it: numbers as floats, all else as text; NaN or "" where missing."""
+    values, codes = categories(table, name)
+    return values[codes]
+
+
+def halves(columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns dealt out in turn to two lists, as two holders might have them."""
+    return tuple(columns[::2]), tuple(columns[1::2])
+
+
+def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.float64]:
+    """How much nearer, in logarithms, a point is to the records than to strangers."""
+    distances = [tree.search(points)[0][:, 0].astype(float) for tree in (records, strangers)]
+    return np.asarray(np.log(distances[1] + 1e-3) - np.log(distances[0] + 1e-3), dtype=np.float64)
+
+
+@njit(cache=True, nogil=True)
+def _count(low: Reals, high: Reals, points: Reals) -> NDArray[np.int64]:
+    """How many points lie in each box; 2 stands for 2 or more."""
+    found = np.zeros(len(low), np.int64)
+    for box in range(len(low)):
+        used = np.flatnonzero((low[box] > -np.inf) | (high[box] < np.inf))
+        for row in range(len(points)):
+            inside = True
+            for j in used:
+                if not (low[box, j] <= points[row, j] <= high[box, j]):
+                    inside = False
+                    break
+            if inside:
+                found[box] += 1
+                if found[box] == 2:
+                    break
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _vote(
+    distance: Reals, secrets: NDArray[np.int64], kinds: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Among the records at the least distance, the commonest secret and its share; −1 for a tie."""
+    choice = np.full(len(distance), -1, np.int64)
+    surer = np.zeros(len(distance), np.float64)
+    votes = np.zeros(kinds, np.int64)
+    for i in range(len(distance)):
+        asked, most, tied = 0, 0, False
+        for j in range(distance.shape[1]):
+            if distance[i, j] > distance[i, 0]:
+                break
+            asked += 1
+            votes[secrets[i, j]] += 1
+        for j in range(asked):
+            kind = secrets[i, j]
+            if votes[kind] > most:
+                most, tied, choice[i] = votes[kind], False, kind
+            elif votes[kind] == most and kind != choice[i]:
+                tied = True
+        surer[i] = most / asked
+        if tied:
+            choice[i] = -1
+        for j in range(asked):
+            votes[secrets[i, j]] = 0
+    return choice, surer
