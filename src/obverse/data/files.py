@@ -130,15 +130,16 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
         f"{_typed(quote(folded[column.name.casefold()]), column.type, source.form)} AS {quote(column.name)}"
         for column in schema.columns
     )
-    kept = "TABLE" if source.form is Form.CSV else "VIEW"
-    create = f"CREATE OR REPLACE TEMP {kept} {quote(schema.name)} AS SELECT {typed} FROM {quote(raw)}"
+    kept = "TABLE" if source.form in (Form.CSV, Form.ARROW) else "VIEW"
+    create = f"CREATE OR REPLACE {kept} {quote(schema.name)} AS SELECT {typed} FROM {quote(raw)}"
     _execute(connection, source, create)
 
 
 def _typed(name: str, type_: Type, form: Form) -> str:
-    """A value as its type, or missing. DuckDB 2.0 moves a bare TRY_CAST into its CSV reader, and it fails."""
+    """A value as its type, or missing, as NaN and the infinities are. DuckDB 2.0 moves a bare TRY_CAST into its CSV reader, and it fails."""
     plain = f"trim({name})" if form is Form.CSV and type_ is not Type.TEXT else name
-    return f"TRY_CAST({plain} AS {_SQL[type_]})"
+    value = f"TRY_CAST({plain} AS {_SQL[type_]})"
+    return f"CASE WHEN isfinite({value}) THEN {value} END" if type_ is Type.REAL else value
 
 
 def expose(connection: DuckDBPyConnection, source: Source, name: str, missing: tuple[str, ...] = ()) -> None:
@@ -160,7 +161,7 @@ def expose(connection: DuckDBPyConnection, source: Source, name: str, missing: t
             attach = f"ATTACH IF NOT EXISTS {literal(source.place)} AS {quote(inside)} (READ_ONLY)"
             _execute(connection, source, attach)
             rows = ".".join(quote(part) for part in (inside, *source.table.split(".")))
-    _execute(connection, source, f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT * FROM {rows}")
+    _execute(connection, source, f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT * FROM {rows}")
 
 
 def columns(connection: DuckDBPyConnection, name: str) -> dict[str, str]:

@@ -1,1 +1,1 @@
-""""""
+"""Where rows live. A URL's scheme names the module."""

@@ -1,1 +1,1 @@
-""""""
+"""SQL in, private answers out: parse, resolve, bound, choose, run."""

@@ -1,0 +1,286 @@
+"""At most so much of one person: the one place where values are clamped and people's rows are bounded.
+
+A measure is a whole number a row, on a power-of-two grid fixed by declared bounds alone. Its total over a table
+changes by no more than `sensitivity` when one unit comes or goes:
+
+- unit = a row: the total changes by that row's measure, which lies in low … high.
+- unit = everybody's rows by a column, at most C of them counting: a person with n > C rows has the whole vector
+  of totals that their rows make scaled by C/n, towards zero. Scaling shrinks the L1 norm of a vector of n rows,
+  at most n·m, to at most C·m; cutting towards zero shrinks it further. A person's part depends on their own rows
+  alone, so removing them changes nobody else's.
+- replace-one: one person leaves and another comes, so the two distances add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from sqlglot import exp
+
+from obverse.data.schema import Column, Neighbours, Schema, Type
+from obverse.loss.loss import Sensitivity
+
+FINEST = 30
+SCALED = 2**16
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A whole number for each row, in steps of `grid`, between `low` and `high`; NULL counts for nothing.
+
+    `distinct` counts the different values there are instead of adding them up; `people` says that the value is
+    the unit's own column.
+    """
+
+    value: exp.Expr | None
+    low: int
+    high: int
+    grid: Fraction = Fraction(1)
+    distinct: bool = False
+    people: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it only counts rows."""
+        return self.low == self.high == 1
+
+    @property
+    def largest(self) -> int:
+        return max(abs(self.low), abs(self.high))
+
+
+def step(low: Fraction, high: Fraction) -> Fraction:
+    """The grid of numbers in low … high: a power of two, 2³⁰ to 2³¹ steps to the larger end."""
+    size = max(abs(low), abs(high))
+    return Fraction(2) ** (ceil_log2(size) - FINEST)
+
+
+def ceil_log2(x: Fraction) -> int:
+    """The least k with 2^k ≥ x > 0, or 0 for x = 0."""
+    if x == 0:
+        return 0
+    k = x.numerator.bit_length() - x.denominator.bit_length() - 1
+    while Fraction(2) ** k < x:
+        k += 1
+    return k
+
+
+def on_grid(number: exp.Expr, low: Fraction, high: Fraction, grid: Fraction, centre: int = 0) -> exp.Expr:
+    """A DOUBLE clamped to low … high in whole steps of the grid, less `centre`; NULL stays NULL.
+
+    The ends are whole steps outside the bounds, and rounding is monotone, so what lies between the bounds lies
+    between the ends: no rounding leaves them.
+    """
+    steps = exp.Mul(this=number, expression=_double(1 / grid))
+    bottom, top = floor(low / grid), ceil(high / grid)
+    near = exp.Cast(
+        this=exp.Floor(this=exp.Add(this=steps, expression=_double(Fraction(1, 2)))),
+        to=exp.DataType.build("BIGINT"),
+    )
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.GTE(this=number, expression=_double(high)), true=_whole(top - centre)),
+            exp.If(this=exp.GT(this=number, expression=_double(low)), true=_less(near, centre)),
+            exp.If(this=exp.LTE(this=number, expression=_double(low)), true=_whole(bottom - centre)),
+        ]
+    )
+
+
+def clamped(number: exp.Expr, low: int, high: int, centre: int = 0) -> exp.Expr:
+    """A whole number clamped to low … high, less `centre`; NULL stays NULL."""
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.GTE(this=number, expression=_whole(high)), true=_whole(high - centre)),
+            exp.If(this=exp.GT(this=number, expression=_whole(low)), true=_less(number, centre)),
+            exp.If(this=exp.LTE(this=number, expression=_whole(low)), true=_whole(low - centre)),
+        ]
+    )
+
+
+def column_on_grid(column: Column) -> tuple[exp.Expr, Fraction] | None:
+    """A bounded number column as whole steps, and its grid: what an engine may prepare once for all questions."""
+    if not (isinstance(column.low, Fraction) and isinstance(column.high, Fraction)):
+        return None
+    named = exp.column(exp.to_identifier(column.name, quoted=True))
+    if column.type is Type.INTEGER:
+        return clamped(named, ceil(column.low), floor(column.high)), Fraction(1)
+    grid = step(column.low, column.high)
+    return on_grid(named, column.low, column.high, grid), grid
+
+
+def sensitivity(schema: Schema, measure: Measure, grouped: bool) -> Sensitivity:
+    """How far the totals of a measure move, in `out_grid` steps, between two neighbouring tables."""
+    one = _one_unit(schema, measure, grouped)
+    if schema.neighbours is Neighbours.ADD_REMOVE:
+        return one
+    if grouped:
+        return Sensitivity(2 * one.l1, 4 * one.l2_squared, 2 * one.most)
+    spread = max(measure.high, 0) - min(measure.low, 0)
+    return Sensitivity.of(one.l1 * spread / measure.largest if measure.largest else 0)
+
+
+def _one_unit(schema: Schema, measure: Measure, grouped: bool) -> Sensitivity:
+    if schema.unit.column is None or (measure.people and not grouped):
+        return Sensitivity.of(measure.largest)
+    most = Fraction(schema.unit.rows * measure.largest)
+    if not measure.distinct or measure.people:
+        most *= SCALED
+    return Sensitivity.of(most)
+
+
+def out_grid(schema: Schema, measure: Measure, grouped: bool) -> Fraction:
+    """What one step of a total is worth."""
+    if (
+        schema.unit.column is None
+        or (measure.distinct and not measure.people)
+        or (measure.people and not grouped)
+    ):
+        return measure.grid
+    return measure.grid / SCALED
+
+
+def totals(
+    schema: Schema,
+    where: exp.Expr | None,
+    keys: tuple[exp.Expr, ...],
+    measures: tuple[Measure, ...],
+) -> exp.Select:
+    """One row a group: its keys, then the bounded total of each measure.
+
+    Measures that count different values are read apart from the others: `apart` tells which go together.
+    """
+    if schema.unit.column is None:
+        return _by_row(schema, where, keys, measures)
+    if measures[0].distinct and not measures[0].people:
+        return _distinct_by_person(schema, where, keys, measures[0])
+    return _by_person(schema, where, keys, measures)
+
+
+def apart(schema: Schema, measures: tuple[Measure, ...]) -> list[tuple[int, ...]]:
+    """Which measures one SELECT can total together, by their places."""
+    if schema.unit.column is None:
+        return [tuple(range(len(measures)))]
+    alone = [i for i, measure in enumerate(measures) if measure.distinct and not measure.people]
+    together = tuple(i for i in range(len(measures)) if i not in alone)
+    return [part for part in (together, *((i,) for i in alone)) if part]
+
+
+def _by_row(
+    schema: Schema,
+    where: exp.Expr | None,
+    keys: tuple[exp.Expr, ...],
+    measures: tuple[Measure, ...],
+) -> exp.Select:
+    return _grouped(_from(schema, where), keys, [_total(measure) for measure in measures])
+
+
+def _total(measure: Measure) -> exp.Expr:
+    if measure.distinct:
+        return exp.Count(this=exp.Distinct(expressions=[measure.value]))
+    if measure.counts:
+        return exp.Count(this=measure.value or exp.Star())
+    return exp.Sum(this=measure.value)
+
+
+def _by_person(
+    schema: Schema,
+    where: exp.Expr | None,
+    keys: tuple[exp.Expr, ...],
+    measures: tuple[Measure, ...],
+) -> exp.Select:
+    """Each person's part of each group, scaled down together where they have more than their rows."""
+    person = _person(schema)
+    within: exp.Expr = exp.Count(this=exp.Star())
+    spread: exp.Expr = exp.Count(this=exp.Star())
+    if keys:
+        within = exp.Window(this=exp.Sum(this=within), partition_by=[person])
+        spread = exp.Window(this=spread, partition_by=[person])
+    inner = _from(schema, where).group_by(person, *keys)
+    inner = inner.select(*[exp.alias_(key, f"k{i}") for i, key in enumerate(keys)], exp.alias_(within, "n"))
+    if any(measure.people for measure in measures):
+        inner = inner.select(exp.alias_(spread, "g"))
+    inner = inner.select(*[exp.alias_(_total(m), f"m{i}") for i, m in enumerate(measures) if not m.people])
+    outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
+    parts = [_part(schema, measure, i, bool(keys)) for i, measure in enumerate(measures)]
+    return _grouped(exp.select().from_(inner.subquery("person")), outer_keys, parts)
+
+
+def _part(schema: Schema, measure: Measure, place: int, grouped: bool) -> exp.Expr:
+    if measure.people and not grouped:
+        return exp.Count(this=exp.Star())
+    limit = exp.Literal.number(str(schema.unit.rows))
+    value: exp.Expr = exp.Literal.number(str(SCALED))
+    size = exp.column("g")
+    if not measure.people:
+        value = exp.Mul(this=_wide(exp.column(f"m{place}")), expression=value)
+        size = exp.column("n")
+    scaled = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=value, expression=limit)), expression=size)
+    return exp.Sum(
+        this=exp.Case(ifs=[exp.If(this=exp.LTE(this=size, expression=limit), true=value)], default=scaled)
+    )
+
+
+def _distinct_by_person(
+    schema: Schema, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure
+) -> exp.Select:
+    """At most so many different values of one person, chosen by a hash of the value."""
+    assert measure.value is not None
+    person = _person(schema)
+    named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
+    pairs = (
+        _from(schema, where)
+        .select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v"))
+        .distinct()
+    )
+    hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=exp.DataType.build("TEXT")))
+    rank = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column("u")],
+        order=exp.Order(expressions=[exp.Ordered(this=hashed)]),
+    )
+    outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
+    ranked = (
+        exp.select(*outer_keys, "v", exp.alias_(rank, "r"))
+        .from_(pairs.subquery("pairs"))
+        .where("NOT v IS NULL")
+    )
+    kept = exp.select().from_(ranked.subquery("ranked"))
+    kept = kept.where(exp.LTE(this=exp.column("r"), expression=exp.Literal.number(str(schema.unit.rows))))
+    return _grouped(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
+
+
+def _from(schema: Schema, where: exp.Expr | None) -> exp.Select:
+    select = exp.select().from_(exp.Table(this=exp.to_identifier(schema.name, quoted=True)))
+    return select if where is None else select.where(where)
+
+
+def _grouped(select: exp.Select, keys: tuple[exp.Expr, ...], parts: list[exp.Expr]) -> exp.Select:
+    select = select.select(*keys, *parts)
+    return select.group_by(*[exp.Literal.number(str(i + 1)) for i in range(len(keys))]) if keys else select
+
+
+def _person(schema: Schema) -> exp.Expr:
+    assert schema.unit.column is not None
+    return exp.column(exp.to_identifier(schema.unit.column, quoted=True))
+
+
+def _wide(sql: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=sql, to=exp.DataType.build("INT128"))
+
+
+def _less(sql: exp.Expr, centre: int) -> exp.Expr:
+    return exp.Paren(this=exp.Sub(this=sql, expression=_whole(centre))) if centre else sql
+
+
+def _whole(value: int) -> exp.Expr:
+    literal = exp.Literal.number(str(abs(value)))
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
+
+
+def _double(value: Fraction) -> exp.Expr:
+    """A constant as DOUBLE; bounds that are no double are rounded outward by the ends of `on_grid`, not here."""
+    literal = exp.Literal.number(repr(abs(float(value))))
+    signed = exp.Neg(this=literal) if value < 0 else literal
+    return exp.Cast(this=signed, to=exp.DataType.build("DOUBLE"))
