@@ -1,0 +1,224 @@
+"""A first settings file for the curator to correct: types, roles, bounds and categories guessed from rows.
+
+It is for the curator's eyes only. What is guessed from rows is not public: each such line says so, and the
+file begins with a line that keeps it from being used until the curator has replaced the guesses and deleted it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from obverse.data.files import Form, columns, expose, literal, locate, quote
+from obverse.data.schema import Role, Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MARK = "# read from data"
+MISSING = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".")
+MOST_CATEGORIES = 64
+
+HEAD = f"""\
+# A draft, for the curator's eyes only: a line marked "{MARK[2:]}" may give somebody away.
+# Replace what it says by what is known without looking at the rows (a law, a questionnaire, a code list)
+# and take its mark off. Then delete the next line: it keeps this file from being used.
+draft = true
+
+ledger = {{ledger}}
+"""
+TAIL = """
+[policy]
+epsilon = 3            # what all accounts together may spend on each table, for ever
+
+[accounts.research]
+epsilon = 1            # what this account may spend
+"""
+
+_NAMES = {
+    Role.IDENTIFIER: r"(^|_)id$|name$|e?mail|phone|ssn|passport|address|insurance|iban|account",
+    Role.QUASI: r"^age|sex|gender|birth|^dob$|zip|post.?code|race|ethnic|nation|country|county|city|region"
+    r"|education|marital|occupation|work|relationship|^job|household",
+    Role.SENSITIVE: r"income|salary|wage|gain|loss|diagnos|disease|hiv|drug|religion|party|orientation|debt"
+    r"|wealth|offence|crime|grade|score",
+}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the rows of one column look like."""
+
+    name: str
+    type: Type
+    values: int
+    distinct: int
+    low: object
+    high: object
+    examples: tuple[object, ...]
+
+
+def draft(sources: Sequence[str]) -> str:
+    """The text of a settings file for these sources, each guess marked as read from data."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        tables = [_table(connection, source) for source in sources]
+    stem = Path(locate(sources[0]).place).stem
+    return HEAD.format(ledger=_text(f"{stem}.ledger")) + "".join(tables) + TAIL
+
+
+def _table(connection: DuckDBPyConnection, written: str) -> str:
+    source = locate(written)
+    name = (
+        re.sub(r"\W+", "_", source.table or Path(source.place).stem.partition(".")[0]).strip("_") or "people"
+    )
+    expose(connection, source, name)
+    missing = _missing(connection, name) if source.form is Form.CSV else ()
+    expose(connection, source, name, missing)
+    seen = [_look(connection, name, column, kind) for column, kind in columns(connection, name).items()]
+    lines = [
+        f"\n[tables.{_key(name)}]",
+        f"source = {_text(written)}",
+        _unit(connection, name, seen),
+        *([f"missing = {_list(missing)}  {MARK}: texts that stand for a missing value"] if missing else []),
+        f"\n[tables.{_key(name)}.columns]",
+        *(_line(column) for column in seen),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _missing(connection: DuckDBPyConnection, table: str) -> tuple[str, ...]:
+    """The usual marks of a missing value that a CSV uses."""
+    marks = ", ".join(literal(mark) for mark in MISSING)
+    names = columns(connection, table)
+    each = " UNION ".join(
+        f"SELECT {quote(name)} AS v FROM {quote(table)} WHERE v IN ({marks})" for name in names
+    )
+    found = {row[0] for row in connection.execute(each).fetchall()}
+    return tuple(mark for mark in MISSING if mark in found)
+
+
+def _look(connection: DuckDBPyConnection, table: str, name: str, kind: str) -> _Seen:
+    type_ = _type(connection, table, name) if kind == "VARCHAR" else _declared(kind)
+    value = quote(name) if type_ is Type.TEXT else f"TRY_CAST(trim({quote(name)}::VARCHAR) AS {_SQL[type_]})"
+    values, distinct, low, high = connection.execute(
+        f"SELECT COUNT(v), COUNT(DISTINCT v), MIN(v), MAX(v) FROM (SELECT {value} AS v FROM {quote(table)})"
+        + (" WHERE isfinite(v)" if type_ is Type.REAL else "")
+    ).fetchall()[0]
+    examples: tuple[object, ...] = ()
+    if type_ is Type.TEXT and distinct <= MOST_CATEGORIES and distinct * 4 <= values:
+        listed = f"SELECT DISTINCT {quote(name)} AS v FROM {quote(table)} WHERE v IS NOT NULL ORDER BY v"
+        examples = tuple(row[0] for row in connection.execute(listed).fetchall())
+    return _Seen(name, type_, values, distinct, low, high, examples)
+
+
+def _type(connection: DuckDBPyConnection, table: str, name: str) -> Type:
+    """The first type that every text of a column can be read as."""
+    value = f"trim({quote(name)})"
+    tests = {
+        Type.BOOLEAN: f"lower({value}) IN ('true', 'false')",
+        Type.INTEGER: f"regexp_full_match({value}, '[+-]?[0-9]{{1,18}}')",
+        Type.REAL: f"TRY_CAST({value} AS DOUBLE) IS NOT NULL",
+        Type.DATE: f"length({value}) = 10 AND TRY_CAST({value} AS DATE) IS NOT NULL",
+        Type.TIMESTAMP: f"TRY_CAST({value} AS TIMESTAMP) IS NOT NULL",
+    }
+    holds = ", ".join(f"COALESCE(bool_and({test}), false)" for test in tests.values())
+    where = f"WHERE {quote(name)} IS NOT NULL"
+    row = connection.execute(f"SELECT {holds} FROM {quote(table)} {where}").fetchall()[0]
+    return next((type_ for type_, held in zip(tests, row, strict=True) if held), Type.TEXT)
+
+
+def _declared(kind: str) -> Type:
+    known = {"BOOLEAN": Type.BOOLEAN, "DATE": Type.DATE, "DOUBLE": Type.REAL, "FLOAT": Type.REAL}
+    if kind in known:
+        return known[kind]
+    if kind.endswith("INT") or kind == "INTEGER" or kind.endswith("INTEGER"):
+        return Type.INTEGER
+    if kind.startswith("DECIMAL"):
+        return Type.REAL
+    return Type.TIMESTAMP if kind.startswith("TIMESTAMP") else Type.TEXT
+
+
+def _role(seen: _Seen) -> Role:
+    name = seen.name.lower()
+    for role, pattern in _NAMES.items():
+        if re.search(pattern, name):
+            return role
+    alone = seen.type is Type.TEXT and seen.values > 20 and seen.distinct * 10 > seen.values * 9
+    return Role.IDENTIFIER if alone else Role.PLAIN
+
+
+def _unit(connection: DuckDBPyConnection, table: str, seen: Sequence[_Seen]) -> str:
+    """Somebody's rows, where a column named as an identifier repeats; else a row."""
+    for column in seen:
+        repeats = column.name.lower().endswith("id") and 0 < column.distinct < column.values
+        if repeats and _role(column) is Role.IDENTIFIER:
+            who = quote(column.name)
+            each = f"SELECT COUNT(*) AS n FROM {quote(table)} WHERE {who} IS NOT NULL GROUP BY {who}"
+            rows = connection.execute(f"SELECT quantile_disc(n, 0.95) FROM ({each})").fetchall()[0][0]
+            return f"unit = {{ column = {_text(column.name)}, rows = {rows} }}  {MARK}: most rows of one that count"
+    return (
+        'unit = "row"           # or { column = "patient_id", rows = 8 }, where one person has several rows'
+    )
+
+
+def _line(seen: _Seen) -> str:
+    role = _role(seen)
+    parts, marks = [f"type = {_text(seen.type.value)}"], ["type"]
+    if role is not Role.PLAIN:
+        parts.append(f"role = {_text(role.value)}")
+    bounds = _bounds(seen)
+    if bounds and role is not Role.IDENTIFIER:
+        parts += [f"low = {bounds[0]}", f"high = {bounds[1]}"]
+        marks += ["low", "high"]
+    if seen.examples and role is not Role.IDENTIFIER:
+        parts.append(f"categories = {_list(seen.examples)}")
+        marks.append("categories")
+    return f"{_key(seen.name)} = {{ {', '.join(parts)} }}  {MARK}: {', '.join(marks)}"
+
+
+def _bounds(seen: _Seen) -> tuple[str, str] | None:
+    """Round numbers around what was seen; still read from data, and marked so."""
+    low, high = seen.low, seen.high
+    if isinstance(low, datetime) and isinstance(high, datetime):
+        return f"{low.year:04}-01-01T00:00:00", f"{high.year:04}-12-31T23:59:59"
+    if isinstance(low, date) and isinstance(high, date):
+        return f"{low.year:04}-01-01", f"{high.year:04}-12-31"
+    if isinstance(low, bool) or not isinstance(low, int | float) or not isinstance(high, int | float):
+        return None
+    bottom = Decimal(0) if low >= 0 else -_above(Decimal(str(-low)))
+    top = _above(Decimal(str(high))) if high > 0 else Decimal(0 if bottom < 0 else 1)
+    return f"{bottom:f}", f"{top:f}"
+
+
+def _above(number: Decimal) -> Decimal:
+    """The least 1, 2, 5 (times a power of ten) that is at least this."""
+    power = Decimal(1).scaleb(number.adjusted())
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= number)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(value: object) -> str:
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _list(values: Sequence[object]) -> str:
+    return f"[{', '.join(_text(value) for value in values)}]"
+
+
+_SQL = {
+    Type.INTEGER: "BIGINT",
+    Type.REAL: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
