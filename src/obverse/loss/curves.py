@@ -138,6 +138,17 @@ def _normal_above(x: float) -> float:
     return erfc(x / sqrt(2)) / 2
 
 
+def renyi_delta(divergence: float, order: float, epsilon: float) -> float:
+    """δ(ε) from a Rényi divergence.  [CKS20, Proposition 12]"""
+    exponent = (order - 1) * (divergence - epsilon + log1p(-1 / order)) - log(order)
+    return exp(exponent) * ROUNDING if exponent < 0 else 1.0
+
+
+def renyi_epsilon(divergence: float, order: float, delta: float) -> float:
+    """ε(δ) from a Rényi divergence.  [CKS20, Proposition 12], the other way round"""
+    return max(0.0, divergence + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1)) * ROUNDING
+
+
 def zcdp_profile(rho: float, epsilon: float) -> float:
     """δ(ε) of any ρ-zCDP mechanism, at the best order.  [CKS20, Corollary 13]
 

@@ -6,14 +6,16 @@ later; no figure is stored that could disagree with another.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from math import exp, inf, log, log1p
+from math import inf
 from typing import Protocol
 
 from obverse.errors import BadParameter
 from obverse.loss.curves import pure_profile as pure_profile
+from obverse.loss.curves import renyi_delta, renyi_epsilon
 from obverse.loss.number import chance
 
 
@@ -72,13 +74,13 @@ class Loss:
         pure = inf if self.pure is None else float(self.pure)
         if delta == 0:
             return pure
-        return min([pure, *(_renyi_to_epsilon(self.renyi(a), a, delta) for a in ORDERS)])
+        return min([pure, *(renyi_epsilon(self.renyi(a), a, delta) for a in ORDERS)])
 
     def delta(self, epsilon: float) -> float:
         """The least δ we can prove with this ε."""
         if self.pure is not None and epsilon >= self.pure:
             return 0.0
-        return min([1.0, *(_renyi_to_delta(self.renyi(a), a, epsilon) for a in ORDERS)])
+        return min([1.0, *(renyi_delta(self.renyi(a), a, epsilon) for a in ORDERS)])
 
     def __add__(self, other: Loss) -> Loss:
         return _sum([*_parts(self), *_parts(other)])
@@ -114,6 +116,11 @@ class Spend(Loss):
 
     def renyi(self, order: float) -> float:
         return self.mechanism.renyi(order, self.sensitivity)
+
+    def epsilon(self, delta: float = 0) -> float:
+        if chance(delta, "δ", zero=True) == 0:
+            return super().epsilon()
+        return least_epsilon(self.delta, float(delta))
 
     def delta(self, epsilon: float) -> float:
         return self.mechanism.profile(epsilon, self.sensitivity)
@@ -181,12 +188,16 @@ def _largest(figures: list[Fraction | None]) -> Fraction | None:
     return max(known) if len(known) == len(figures) else None
 
 
-def _renyi_to_epsilon(divergence: float, order: float, delta: float) -> float:
-    """[CKS20, Proposition 12]"""
-    return max(0.0, divergence + log1p(-1 / order) - (log(delta) + log(order)) / (order - 1))
-
-
-def _renyi_to_delta(divergence: float, order: float, epsilon: float) -> float:
-    """[CKS20, Proposition 12], the other way round."""
-    exponent = (order - 1) * (divergence - epsilon + log1p(-1 / order)) - log(order)
-    return exp(exponent) if exponent < 0 else 1.0
+def least_epsilon(curve: Callable[[float], float], delta: float) -> float:
+    """The least ε, to 40 halvings and rounded up, where a falling curve δ(ε) is at most `delta`; or infinity."""
+    if curve(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while curve(high) > delta:
+        low, high = high, 2 * high
+        if high > 1 << 20:
+            return inf
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if curve(middle) <= delta else (middle, high)
+    return high
