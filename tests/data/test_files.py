@@ -3,7 +3,6 @@
 import gzip
 from dataclasses import replace
 from datetime import date
-from math import nan
 from pathlib import Path
 
 import duckdb
@@ -74,7 +73,7 @@ ROWS = [
     (39, "a, b", 1.5, date(1990, 1, 31)),
     (None,) * 4,
     (None,) * 4,
-    (-7, 'say "so"\nand on', nan, date(2000, 1, 1)),
+    (-7, 'say "so"\nand on', None, date(2000, 1, 1)),
 ]
 
 

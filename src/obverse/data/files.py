@@ -136,7 +136,10 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
 
 
 def _typed(name: str, type_: Type, form: Form) -> str:
-    """A value as its type, or missing, as NaN and the infinities are. DuckDB 2.0 moves a bare TRY_CAST into its CSV reader, and it fails."""
+    """A value as its type, or missing, as NaN and the infinities are.
+
+    DuckDB 2.0 moves a bare TRY_CAST into its CSV reader, where it fails: `trim` keeps it out.
+    """
     plain = f"trim({name})" if form is Form.CSV and type_ is not Type.TEXT else name
     value = f"TRY_CAST({plain} AS {_SQL[type_]})"
     return f"CASE WHEN isfinite({value}) THEN {value} END" if type_ is Type.REAL else value
