@@ -65,11 +65,10 @@ def _inverse(x: Number) -> Number:
 
 @dataclass(frozen=True)
 class Row:
-    """One group's released values by place: its key, and its aggregates as numbers or as ranges."""
+    """One group's released values by place: its key and its aggregates."""
 
     key: tuple[Category, ...]
-    aggregates: Sequence[Fraction | None]
-    ranges: Sequence[Range | None] = ()
+    aggregates: Sequence[Fraction]
 
 
 def value(tree: exp.Expr, row: Row) -> Scalar:
@@ -137,9 +136,9 @@ def _rounded(number: Scalar, digits: Scalar) -> Scalar:
     """Halves away from zero, as in SQL."""
     if not isinstance(number, int | Fraction) or not isinstance(digits, int | Fraction) or abs(digits) > 30:
         return None
-    scale = Fraction(10) ** int(digits)
-    whole = floor(abs(number) * scale + Fraction(1, 2)) / scale
-    return whole if number >= 0 else -whole
+    exact, scale = Fraction(number), Fraction(10**30) / 10 ** (30 - int(digits))
+    whole = floor(abs(exact) * scale + Fraction(1, 2)) / scale
+    return whole if exact >= 0 else -whole
 
 
 _OPERATIONS: dict[type[exp.Expr], Callable[..., Scalar]] = {
@@ -170,22 +169,24 @@ ANSWERED = frozenset(
 )
 
 
-def reach(tree: exp.Expr, row: Row) -> Range | None:
+def reach(tree: exp.Expr, row: Row, ranges: Sequence[Range]) -> Range | None:
     """The range an expression lies in when its aggregates lie in theirs, where that can be told."""
     if isinstance(tree, exp.Column):
         if tree.table == "§key":
             return _point(row.key[int(tree.name)])
-        return row.ranges[int(tree.name)]
+        return ranges[int(tree.name)]
     if isinstance(tree, exp.Literal):
         return None if tree.is_string else _point(Fraction(tree.name))
     if isinstance(tree, exp.Round):
-        inner, digits = reach(tree.this, row), tree.args.get("decimals")
+        inner, digits = reach(tree.this, row, ranges), tree.args.get("decimals")
         places = int(digits.name) if isinstance(digits, exp.Literal) and digits.name.isdigit() else 0
         return None if inner is None or places > 30 else inner.rounded(Fraction(1, 2) / 10**places)
     operation = _RANGED.get(type(tree))
     if operation is None:
         return None
-    operands = [reach(part, row) for part in (tree.this, tree.expression) if isinstance(part, exp.Expr)]
+    operands = [
+        reach(part, row, ranges) for part in (tree.this, tree.expression) if isinstance(part, exp.Expr)
+    ]
     return None if None in operands else operation(*operands)
 
 

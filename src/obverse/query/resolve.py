@@ -85,14 +85,16 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             "rows themselves cannot be private: ask for COUNT, SUM or AVG, by group if you like"
         )
     having = select.args.get("having")
+    kept = None if having is None else resolver.released(having.this, items)
+    order = tuple(resolver.order(node, items) for node in _list(select.args.get("order")))
     return Question(
         schema,
         None if where is None else condition(where.this, schema),
         resolver.keys,
         tuple(resolver.aggregates),
         items,
-        None if having is None else resolver.released(having.this, items),
-        tuple(resolver.order(node, items) for node in _list(select.args.get("order"))),
+        kept,
+        order,
         _count(select, "limit"),
         _count(select, "offset") or 0,
     )

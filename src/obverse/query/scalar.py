@@ -256,7 +256,7 @@ def _alike(left: Typed, right: Typed, node: exp.Expr) -> tuple[exp.Expr, exp.Exp
     if left.type in NUMBERS and right.type in NUMBERS:
         if left.type is right.type is Type.INTEGER:
             return left.sql, right.sql
-        return _finite(left), _finite(right)
+        return finite_sql(left), finite_sql(right)
     if left.literal and right.type in _MOMENTS:
         left = _moment(left, right.type)
     if right.literal and left.type in _MOMENTS:
@@ -266,7 +266,7 @@ def _alike(left: Typed, right: Typed, node: exp.Expr) -> tuple[exp.Expr, exp.Exp
     return left.sql, right.sql
 
 
-def _finite(value: Typed) -> exp.Expr:
+def finite_sql(value: Typed) -> exp.Expr:
     """A number as DOUBLE, NULL where a computation left the finite ones."""
     sql = _as_double(value)
     if value.finite:
@@ -339,7 +339,7 @@ def _is(node: exp.Is, schema: Schema) -> Typed:
     test = node.expression
     if isinstance(test, exp.Null):
         found = typed(node.this, schema)
-        sql = _finite(found) if found.type in NUMBERS else found.sql
+        sql = finite_sql(found) if found.type in NUMBERS else found.sql
         return _truth(exp.Is(this=sql, expression=exp.Null()))
     if isinstance(test, exp.Boolean):
         return _truth(exp.Is(this=condition(node.this, schema), expression=test))

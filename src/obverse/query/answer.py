@@ -1,0 +1,126 @@
+"""What an analyst gets: a table whose numbers carry a ±, and the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from obverse.data.schema import Category
+from obverse.errors import Missing
+from obverse.loss.loss import Loss
+from obverse.release import Receipt, Release
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from obverse.query.plan import AskPlan
+
+Cell = Category | float | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows of released values, and of each number how far the noise may have moved it.
+
+    `totals` are the noisy whole numbers that everything else follows from: a list for each group.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    margins: tuple[tuple[float | None, ...], ...]
+    totals: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Answered(Release[Answer]):
+    """An answer that left: it prints as a table, and converts to what analysts use."""
+
+    plan: AskPlan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.value.columns
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        return self.value.rows
+
+    @property
+    def margins(self) -> tuple[tuple[float | None, ...], ...]:
+        return self.value.margins
+
+    @property
+    def loss(self) -> Loss:
+        """What this question cost; nothing if it was asked before."""
+        return self.plan.guarantee
+
+    def interval(self, confidence: float = 0.95) -> tuple[tuple[tuple[float, float] | None, ...], ...]:
+        """For each number the interval that holds what the noise hid, in `confidence` of all runs."""
+        answer = self.plan.present(self.value.totals, Fraction(confidence))
+        return tuple(
+            tuple(
+                None if margin is None else (_float(cell) - margin, _float(cell) + margin)
+                for cell, margin in zip(row, margins, strict=True)
+            )
+            for row, margins in zip(answer.rows, answer.margins, strict=True)
+        )
+
+    def __iter__(self) -> Iterator[tuple[Cell, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        from obverse.query.show import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from obverse.query.show import html
+
+        return html(self)
+
+    def to_dict(self) -> dict[str, list[Cell]]:
+        """Columns by name; behind each number's column its ± as `name ±`."""
+        columns: dict[str, list[Cell]] = {}
+        for place, name in enumerate(self.columns):
+            columns[name] = [row[place] for row in self.rows]
+            if any(margins[place] is not None for margins in self.margins):
+                columns[f"{name} ±"] = [margins[place] for margins in self.margins]
+        return columns
+
+    def to_arrow(self) -> pyarrow.Table:
+        import pyarrow
+
+        return pyarrow.table(self.to_dict())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        try:
+            import pandas
+        except ImportError:
+            raise Missing("pandas is not installed: pip install obverse[frames]") from None
+        return pandas.DataFrame(self.to_dict())
+
+    def to_polars(self) -> polars.DataFrame:
+        try:
+            import polars
+        except ImportError:
+            raise Missing("polars is not installed: pip install obverse[frames]") from None
+        return polars.DataFrame(self.to_dict(), strict=False)
+
+
+def _float(cell: Cell) -> float:
+    assert isinstance(cell, int | float)
+    return float(cell)
+
+
+def answered(release: Release[Answer], plan: AskPlan, receipt: Receipt) -> Answered:
+    return Answered(release.value, plan, receipt)

@@ -1,0 +1,119 @@
+"""Each aggregate → bounded measures, and how the answer is made of their totals.
+
+COUNT and SUM are totals. AVG is a centred total over a count: with m the middle of the bounds, AVG = m + Σ(x − m)/n,
+whose sum has half the sensitivity that Σx would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from sqlglot import exp
+
+from obverse.data.bounding import Measure, clamped, column_on_grid, on_grid, step
+from obverse.data.schema import Type
+from obverse.errors import BadQuestion
+from obverse.query.resolve import Aggregate, Question
+from obverse.query.scalar import Typed, finite_sql
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one aggregate is made of totals, by their places: a total, or `middle` + total/count within bounds."""
+
+    total: int
+    count: int | None = None
+    middle: Fraction = Fraction(0)
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """The measures to total, each once, and a recipe for each aggregate."""
+
+    measures: tuple[Measure, ...]
+    recipes: tuple[Recipe, ...]
+
+
+def bound(question: Question, count_rows: bool) -> Bounded:
+    """Measures and recipes for every aggregate; with `count_rows` also the rows of each group."""
+    measures: list[Measure] = []
+
+    def place(measure: Measure) -> int:
+        if measure not in measures:
+            measures.append(measure)
+        return measures.index(measure)
+
+    recipes = []
+    if count_rows:
+        place(Measure(None, 1, 1))
+    for aggregate in question.aggregates:
+        if aggregate.function == "COUNT":
+            recipes.append(Recipe(place(_count(question, aggregate))))
+        elif aggregate.function == "SUM":
+            recipes.append(Recipe(place(_sum(question, aggregate)[0])))
+        else:
+            recipes.append(_average(question, aggregate, place))
+    return Bounded(tuple(measures), tuple(recipes))
+
+
+def _count(question: Question, aggregate: Aggregate) -> Measure:
+    value = aggregate.value
+    if value is None or (value.literal and value.type is not None):
+        return Measure(None, 1, 1)
+    sql = finite_sql(value)
+    if not aggregate.distinct:
+        return Measure(sql, 1, 1)
+    unit = question.schema.unit.column
+    people = value.column is not None and value.column.name == unit
+    return Measure(sql, 1, 1, distinct=True, people=people)
+
+
+def _sum(question: Question, aggregate: Aggregate, *, centred: bool = False) -> tuple[Measure, int]:
+    """The measure of a number, and its centre in steps of its grid."""
+    value = aggregate.value
+    if value is None or value.type not in (Type.INTEGER, Type.REAL):
+        raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number")
+    if value.interval is None:
+        raise BadQuestion(f"{aggregate.text} needs bounds: {_where_to_add(question, value)}")
+    low, high = value.interval
+    if value.type is Type.INTEGER:
+        grid, bottom, top = Fraction(1), ceil(low), floor(high)
+    else:
+        grid = step(low, high)
+        bottom, top = floor(low / grid), ceil(high / grid)
+    centre = (bottom + top) // 2 if centred else 0
+    return Measure(_steps(value, low, high, grid, centre), bottom - centre, top - centre, grid), centre
+
+
+def _steps(value: Typed, low: Fraction, high: Fraction, grid: Fraction, centre: int) -> exp.Expr:
+    """The value in whole steps; of a bare column, the very expression that an engine may have prepared."""
+    prepared = None if value.column is None else column_on_grid(value.column)
+    if prepared is not None:
+        return prepared[0] if centre == 0 else exp.Sub(this=prepared[0], expression=exp.convert(centre))
+    if value.type is Type.INTEGER:
+        return clamped(value.sql, ceil(low), floor(high), centre)
+    return on_grid(finite_sql(value), low, high, grid, centre)
+
+
+def _where_to_add(question: Question, value: Typed) -> str:
+    unbounded = [
+        column.name
+        for column in question.schema.columns
+        for used in value.sql.find_all(exp.Column)
+        if used.name == column.name and not column.bounded
+    ]
+    if not unbounded:
+        return "no interval follows from this expression; use + − × / FLOOR ABS and CASE of bounded columns"
+    return f"add low and high for {question.schema.name}.{unbounded[0]}"
+
+
+def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Recipe:
+    measure, centre = _sum(question, aggregate, centred=True)
+    assert aggregate.value is not None and aggregate.value.interval is not None
+    counted = place(Measure(finite_sql(aggregate.value), 1, 1))
+    return Recipe(place(measure), counted, centre * measure.grid, *aggregate.value.interval)

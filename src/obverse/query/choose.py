@@ -1,0 +1,92 @@
+"""Bounded measures → a plan: ε shared out, a mechanism for each total, the accuracy stated.
+
+One ε is for the whole question. Totals share it equally: with m totals each gets ε/m, and basic composition adds
+the shares up again [DR14, Theorem 3.14]. Groups are about disjoint rows, so they cost what one costs, by the L1 (or
+L2) norm of the whole vector of groups. Where δ > 0 is granted, Gaussian noise is taken instead if it is less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from obverse.data.bounding import Measure, out_grid, sensitivity
+from obverse.data.schema import Schema
+from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
+from obverse.loss.curves import zcdp_profile
+from obverse.loss.loss import FREE, Loss, Sensitivity
+from obverse.mechanisms.gaussian import Gaussian
+from obverse.mechanisms.laplace import Laplace
+
+
+@dataclass(frozen=True)
+class NoisyTotal:
+    """One measure's totals: what noise they get, how far neighbours' totals are apart, what a step is worth."""
+
+    measure: Measure
+    mechanism: Laplace | Gaussian
+    sensitivity: Sensitivity
+    grid: Fraction
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss(self.sensitivity)
+
+    def margin(self, confidence: float) -> Fraction:
+        """The noise's ± at this confidence."""
+        return self.mechanism.interval(confidence) * self.grid
+
+
+def choose(
+    schema: Schema, measures: tuple[Measure, ...], grouped: bool, epsilon: Fraction, delta: Fraction
+) -> tuple[NoisyTotal, ...]:
+    """A noisy total for each measure, ε and δ in all."""
+    distances = [sensitivity(schema, measure, grouped) for measure in measures]
+    mechanisms: list[Laplace | Gaussian] = [
+        Laplace(laplace_scale(epsilon / len(measures), _some(distance))) for distance in distances
+    ]
+    if delta > 0:
+        mechanisms = _less_noise(mechanisms, _gaussians(distances, epsilon, delta))
+    return tuple(
+        NoisyTotal(measure, mechanism, distance, out_grid(schema, measure, grouped))
+        for measure, mechanism, distance in zip(measures, mechanisms, distances, strict=True)
+    )
+
+
+def _some(distance: Sensitivity) -> Sensitivity:
+    """A total that nobody can change still gets the noise of a step: a scale is above 0."""
+    return distance if distance.l1 else Sensitivity.of(1)
+
+
+def _gaussians(distances: list[Sensitivity], epsilon: Fraction, delta: Fraction) -> list[Laplace | Gaussian]:
+    """The same ρ for each total, together the largest whose δ(ε) is at most δ.  [CKS20, Corollary 13]"""
+    if len(distances) == 1:
+        return [Gaussian(gaussian_variance(epsilon, delta, _some(distances[0])))]
+    share = _largest_rho(float(epsilon), float(delta)) / len(distances)
+    return [Gaussian(gaussian_variance_for_rho(share, _some(distance))) for distance in distances]
+
+
+def _largest_rho(epsilon: float, delta: float) -> Fraction:
+    """The largest ρ that is (ε, δ)-private, to one part in 2²⁰."""
+    fits = [k for k in range(-60, 12) if zcdp_profile(2.0**k, epsilon) <= delta]
+    low = Fraction(2) ** max(fits, default=-60)
+    step = low
+    for _ in range(20):
+        step /= 2
+        if zcdp_profile(float(low + step), epsilon) <= delta:
+            low += step
+    return low
+
+
+def _less_noise(
+    one: list[Laplace | Gaussian], other: list[Laplace | Gaussian], confidence: float = 0.95
+) -> list[Laplace | Gaussian]:
+    def width(mechanisms: list[Laplace | Gaussian]) -> int:
+        return max(mechanism.interval(confidence) for mechanism in mechanisms)
+
+    return other if width(other) < width(one) else one
+
+
+def whole_loss(totals: tuple[NoisyTotal, ...]) -> Loss:
+    """What all totals cost together."""
+    return sum((total.loss for total in totals), FREE)

@@ -1,0 +1,235 @@
+"""What a question will do: the SELECTs it runs, the noise each total gets, and how the answer is made of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+from sqlglot import exp
+
+from obverse.data.bounding import apart, totals
+from obverse.data.schema import Category
+from obverse.data.table import Cell as Held
+from obverse.data.table import Tables
+from obverse.errors import Broken
+from obverse.loss.loss import Loss
+from obverse.noise.entropy import Entropy
+from obverse.query.answer import Answer, Cell
+from obverse.query.bound import Recipe
+from obverse.query.choose import NoisyTotal, whole_loss
+from obverse.query.released import Range, Row, Scalar, margin, reach, value
+from obverse.query.resolve import Order, Question
+from obverse.release import Accuracy, Kind
+
+Group = tuple[Category, ...]
+
+
+@dataclass(frozen=True)
+class AskPlan:
+    """All that will be done for one question; made from public facts alone."""
+
+    question: Question
+    noisy: tuple[NoisyTotal, ...]
+    recipes: tuple[Recipe, ...]
+    confidence: Fraction
+    smallest_group: int | None = None
+    nonnegative: bool = False
+    kind: Kind = "answer"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return () if self.question.schema.public else (self.question.schema.name,)
+
+    @cached_property
+    def guarantee(self) -> Loss:
+        return whole_loss(self.noisy)
+
+    @cached_property
+    def selects(self) -> tuple[tuple[tuple[int, ...], exp.Select], ...]:
+        """The SELECTs that read the table, each with the places of the totals it gives."""
+        question = self.question
+        keys = tuple(key.sql for key in question.keys)
+        where = _within(question)
+        measures = tuple(total.measure for total in self.noisy)
+        return tuple(
+            (places, totals(question.schema, where, keys, tuple(measures[place] for place in places)))
+            for places in apart(question.schema, measures)
+        )
+
+    @cached_property
+    def key(self) -> str:
+        question = self.question
+        shown = [
+            *(select.sql(dialect="duckdb") for _, select in self.selects),
+            *(f"{total.mechanism!r}/{total.sensitivity!r}/{total.grid}" for total in self.noisy),
+            *(f"{item.name}={item.tree.sql(dialect='duckdb')}" for item in question.items),
+            *(repr(recipe) for recipe in self.recipes),
+            "" if question.having is None else question.having.sql(dialect="duckdb"),
+            *(f"{o.tree.sql(dialect='duckdb')}/{o.descending}/{o.nulls_first}" for o in question.order),
+            f"{question.limit}/{question.offset}/{self.confidence}/{self.smallest_group}/{self.nonnegative}",
+            repr(question.schema),
+        ]
+        return "ask\n" + "\n".join(shown)
+
+    @property
+    def accuracy(self) -> tuple[Accuracy, ...]:
+        """The noise's ± of each aggregate; an average's is worked out when its count is known."""
+        stated = []
+        for aggregate, recipe in zip(self.question.aggregates, self.recipes, strict=True):
+            size = float(self.noisy[recipe.total].margin(float(self.confidence)))
+            note = "" if recipe.count is None else "of the centred sum, to be divided by the count"
+            stated.append(Accuracy(aggregate.text, size, float(self.confidence), note))
+        return tuple(stated)
+
+    def groups(self) -> list[Group]:
+        """Every group that is answered, in the order of the declared values."""
+        return list(product(*(key.domain for key in self.question.keys)))
+
+    def run(self, tables: Tables, entropy: Entropy) -> Answer:
+        groups = self.groups()
+        exact = [[0] * len(groups) for _ in self.noisy]
+        places = {_folded(group): place for place, group in enumerate(groups)}
+        for which, select in self.selects:
+            keys = len(self.question.keys)
+            for row in tables.run(select):
+                place = places.get(_folded(row[:keys]))
+                if place is not None:
+                    for total, cell in zip(which, row[keys:], strict=True):
+                        exact[total][place] = 0 if cell is None else int(cell)
+        released = [
+            total.mechanism.release_many(values, entropy)
+            for total, values in zip(self.noisy, exact, strict=True)
+        ]
+        return self.present(tuple(zip(*released, strict=True)), self.confidence)
+
+    def present(self, noisy: tuple[tuple[int, ...], ...], confidence: Fraction) -> Answer:
+        """The answer that noisy totals make: post-processing, as often as one likes."""
+        question = self.question
+        lines = [(self._row(key, steps), steps) for key, steps in zip(self.groups(), noisy, strict=True)]
+        lines = [line for line in lines if self._shown(*line)]
+        for order in reversed(question.order):
+            lines = _ordered(lines, order)
+        end = None if question.limit is None else question.offset + question.limit
+        rows, margins = [], []
+        for row, steps in lines[question.offset : end]:
+            found = [value(item.tree, row) for item in question.items]
+            rows.append(tuple(_cell(each) for each in found))
+            margins.append(
+                tuple(self._margin(i, each, row, steps, confidence) for i, each in enumerate(found))
+            )
+        return Answer(tuple(item.name for item in question.items), tuple(rows), tuple(margins), noisy)
+
+    def _row(self, key: Group, steps: tuple[int, ...]) -> Row:
+        numbers = self._numbers(steps)
+        return Row(key, [_made(recipe, numbers) for recipe in self.recipes])
+
+    def _numbers(self, steps: tuple[int, ...]) -> list[Fraction]:
+        numbers = [step * total.grid for step, total in zip(steps, self.noisy, strict=True)]
+        if not self.nonnegative:
+            return numbers
+        return [
+            max(number, Fraction(0)) if total.measure.low >= 0 else number
+            for number, total in zip(numbers, self.noisy, strict=True)
+        ]
+
+    def _shown(self, row: Row, steps: tuple[int, ...]) -> bool:
+        """Whether the policy's smallest group and HAVING, both on released numbers, let a group be shown."""
+        if self.smallest_group is not None and steps[0] * self.noisy[0].grid < self.smallest_group:
+            return False
+        return self.question.having is None or value(self.question.having, row) is True
+
+    def _margin(
+        self, item: int, found: Scalar, row: Row, steps: tuple[int, ...], confidence: Fraction
+    ) -> float | None:
+        """How far the noise may have moved a number: all its totals hold together with this confidence."""
+        used = self._used[item]
+        if not used or isinstance(found, bool):
+            return None
+        each = float(1 - (1 - confidence) / len(used))
+        margins = [total.margin(each) if i in used else Fraction(0) for i, total in enumerate(self.noisy)]
+        ranges = [
+            Range(number - width, number + width)
+            for number, width in zip(self._numbers(steps), margins, strict=True)
+        ]
+        around = [_range(recipe, ranges) for recipe in self.recipes]
+        return margin(found, reach(self.question.items[item].tree, row, around))
+
+    @cached_property
+    def _used(self) -> tuple[frozenset[int], ...]:
+        """The totals that each column depends on."""
+        used = []
+        for item in self.question.items:
+            places = {int(c.name) for c in item.tree.find_all(exp.Column) if c.table == "§aggregate"}
+            chosen = [self.recipes[place] for place in places]
+            counts = {recipe.count for recipe in chosen if recipe.count is not None}
+            used.append(frozenset({recipe.total for recipe in chosen} | counts))
+        return tuple(used)
+
+    def pack(self, value: Answer) -> bytes:
+        return json.dumps(value.totals, separators=(",", ":")).encode()
+
+    def unpack(self, kept: bytes) -> Answer:
+        noisy = json.loads(kept)
+        if len(noisy) != len(self.groups()):
+            raise Broken("a kept answer does not fit its plan")
+        return self.present(tuple(tuple(row) for row in noisy), self.confidence)
+
+
+def _within(question: Question) -> exp.Expr | None:
+    """Only rows of the groups that are answered count, also against a person's share."""
+    inside = [exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in question.keys]
+    conditions = [exp.Paren(this=question.where)] if question.where is not None else []
+    return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
+
+
+def _folded(group: tuple[Held, ...] | Group) -> tuple[Held, ...]:
+    """A key as every engine gives it: 3 and 3.0 are one group, true and 1 are not."""
+    return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in group)
+
+
+def _made(recipe: Recipe, numbers: list[Fraction]) -> Fraction:
+    """An aggregate's value; an average of fewer than one is that of one."""
+    total = numbers[recipe.total]
+    if recipe.count is None:
+        return total
+    mean = recipe.middle + total / max(numbers[recipe.count], Fraction(1))
+    return min(max(mean, recipe.low), recipe.high)
+
+
+def _range(recipe: Recipe, ranges: list[Range]) -> Range:
+    """The range an aggregate lies in when its totals lie in theirs."""
+    around = ranges[recipe.total]
+    if recipe.count is None:
+        return around
+    one, counted = Fraction(1), ranges[recipe.count]
+    if counted.high < 1:
+        return Range(recipe.low, recipe.high)
+    mean = Range(recipe.middle, recipe.middle) + around / Range(max(counted.low, one), counted.high)
+    return mean.within(recipe.low, recipe.high)
+
+
+Line = tuple[Row, tuple[int, ...]]
+
+
+def _ordered(lines: list[Line], order: Order) -> list[Line]:
+    """Sorted by one term, stably; NULL stands apart from all values."""
+    known = [line for line in lines if value(order.tree, line[0]) is not None]
+    missing = [line for line in lines if value(order.tree, line[0]) is None]
+    known.sort(key=lambda line: _sortable(value(order.tree, line[0])), reverse=order.descending)
+    return missing + known if order.nulls_first else known + missing
+
+
+def _cell(found: Scalar) -> Cell:
+    """The one exact scaling at the end: a whole number stays whole, another becomes the nearest float."""
+    if isinstance(found, Fraction):
+        return found.numerator if found.denominator == 1 else float(found)
+    return found
+
+
+def _sortable(found: Scalar) -> tuple[int, float | str]:
+    if isinstance(found, str):
+        return 1, found
+    return 0, 0.0 if found is None else float(found)
