@@ -1,121 +1,145 @@
-"""An answer as text and as HTML: numbers with their ±, and what it cost."""
+"""How an answer looks: on a terminal, in a notebook; each number rounded to what its ± leaves meaningful."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from html import escape
-from math import floor, isfinite, log10
-from typing import TYPE_CHECKING
+from math import ceil, floor, isfinite, log10
+from typing import TYPE_CHECKING, Literal
 
+from obverse.data.schema import Neighbours, Schema
 from obverse.loss.loss import Loss
 
 if TYPE_CHECKING:
-    from obverse.query.answer import Answered, Cell
+    from obverse.query.answer import Answer, Answered, Cell
 
-MOST_ROWS = 60
+Style = Literal["head", "margin", "note"]
+Paint = Callable[[Style, str], str]
+NOTHING = "–"
+MOST_DIGITS = 6
 
 
-def number(cell: Cell, margin: float | None = None) -> str:
-    """A cell as a person reads it: as many digits as its ± allows.
+def text(answered: Answered) -> str:
+    """The table, then what it cost."""
+    return "\n".join([*table(answered.value), "", *notes(answered)])
 
-    >>> number(37.81234, 0.23)
-    '37.81'
+
+def html(answered: Answered) -> str:
+    """The same for a notebook."""
+    names, lines, right = _laid_out(answered.value)
+    aligned = ["text-align:right" if each else "text-align:left" for each in right]
+    head = "".join(f"<th style='{a}'>{escape(name)}</th>" for name, a in zip(names, aligned, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td style='{a}'>{escape(c)}</td>" for c, a in zip(line, aligned, strict=True))
+        + "</tr>"
+        for line in lines
+    )
+    below = "<br>".join(escape(note) for note in notes(answered))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p><small>{below}</small></p>"
+
+
+def table(answer: Answer, paint: Paint = lambda style, text: text) -> list[str]:
+    """The lines of a table; behind each column of numbers one with its ±."""
+    names, lines, right = _laid_out(answer)
+    widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
+
+    def line(cells: Sequence[str]) -> list[str]:
+        return [
+            cell.rjust(width) if each else cell.ljust(width)
+            for cell, width, each in zip(cells, widths, right, strict=True)
+        ]
+
+    shown = ["  ".join(paint("head", cell) for cell in line(names)).rstrip()]
+    for cells in lines:
+        padded = zip(names, line(cells), strict=True)
+        shown.append("  ".join(paint("margin", c) if name == "±" else c for name, c in padded).rstrip())
+    return shown
+
+
+def notes(answered: Answered) -> list[str]:
+    """What was charged, for whom it holds, how sure the ± is."""
+    receipt, schema = answered.receipt, answered.plan.question.schema
+    charged = "asked before: the same answer, free" if receipt.again else f"cost {cost(answered.loss)}"
+    sure = f"each ± holds in {float(100 * answered.plan.confidence):.4g} % of runs"
+    return [f"{charged}, for {protects(schema)}", f"{sure}; receipt {receipt.number}"]
+
+
+def cost(loss: Loss) -> str:
+    """A loss in the plainest figure that bounds it."""
+    if loss.pure is not None:
+        return figure("ε", loss.pure)
+    if loss.rho is not None:
+        return f"{figure('ρ', loss.rho)} (zCDP; ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶)"
+    return f"ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶"
+
+
+def protects(schema: Schema) -> str:
+    """Who is protected, and against which change."""
+    if schema.public:
+        return "a public table"
+    who = "one row" if schema.unit.column is None else f"all rows of one {schema.unit.column}"
+    change = "replaced" if schema.neighbours is Neighbours.REPLACE else "added or removed"
+    return f"{who} of {schema.name} {change}"
+
+
+def figure(name: str, number: Fraction) -> str:
+    """A number as a decimal where it is one, else nearly.
+
+    >>> figure("ε", Fraction(1, 8)), figure("ε", Fraction(1, 3)), figure("ε", Fraction(2))
+    ('ε = 0.125', 'ε ≈ 0.3333333', 'ε = 2')
     """
+    shown = f"{float(number):.7g}"
+    return f"{name} {'=' if Fraction(shown) == number else '≈'} {shown}"
+
+
+def _laid_out(answer: Answer) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Names, lines and whether a column stands to the right, with the ± columns in their places."""
+    names, right, columns = list[str](), list[bool](), list[list[str]]()
+    for place, name in enumerate(answer.columns):
+        cells = [row[place] for row in answer.rows]
+        margins = [row[place] for row in answer.margins]
+        whole = all(isinstance(cell, int) for cell in cells)
+        digits = 0 if whole else _digits(margins)
+        names.append(_printable(name))
+        right.append(all(isinstance(cell, int | float | None) for cell in cells))
+        columns.append([_shown(cell, digits) for cell in cells])
+        if any(margin is not None for margin in margins):
+            names.append("±")
+            right.append(True)
+            columns.append([_wide(margin, digits) for margin in margins])
+    return names, [list(line) for line in zip(*columns, strict=True)], right
+
+
+def _digits(margins: Sequence[float | None]) -> int | None:
+    """Decimals enough for two figures of the smallest ±; none where nothing has a ±."""
+    known = [margin for margin in margins if margin is not None and isfinite(margin) and margin > 0]
+    return min(MOST_DIGITS, max(0, 1 - floor(log10(min(known))))) if known else None
+
+
+def _shown(cell: Cell, digits: int | None) -> str:
     if cell is None:
-        return "–"
-    if isinstance(cell, bool | str):
-        return str(cell)
-    if isinstance(cell, int) and (margin is None or margin >= 1):
+        return NOTHING
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, str):
+        return _printable(cell)
+    if isinstance(cell, int):
         return f"{cell:,}"
-    digits = 2 if not margin or not isfinite(margin) else max(0, 1 - floor(log10(margin)))
-    return f"{cell:,.{min(digits, 12)}f}"
+    return f"{cell:,.6g}" if digits is None else f"{cell:,.{digits}f}"
 
 
-def plus_minus(margin: float | None) -> str:
-    """A margin as a person reads it, rounded up.
-
-    >>> plus_minus(0.2279)
-    '± 0.23'
-    """
+def _wide(margin: float | None, digits: int | None) -> str:
+    """A ± rounded up, so that it still holds."""
     if margin is None:
         return ""
     if not isfinite(margin):
-        return "± any"
-    if margin == 0:
-        return "± 0"
-    digits = max(0, 1 - floor(log10(margin)))
-    scale = 10.0**digits
-    return f"± {-floor(-margin * scale * (1 - 1e-12)) / scale:,.{digits}f}"
+        return "any"
+    places = digits or 0
+    return f"{ceil(margin * 10**places) / 10**places:,.{places}f}"
 
 
-def cost(loss: Loss, delta: float = 0) -> str:
-    """A loss in words.
-
-    >>> from fractions import Fraction
-    >>> from obverse.loss.loss import Sensitivity
-    >>> from obverse.mechanisms.laplace import Laplace
-    >>> cost(Laplace(Fraction(2)).loss(Sensitivity.of(1)))
-    'ε = 0.5'
-    """
-    if loss.pure is not None:
-        return f"ε = {float(loss.pure):.4g}"
-    delta = delta or 1e-6
-    return f"ε = {loss.epsilon(delta):.4g} at δ = {delta:g}"
-
-
-def grid(answer: Answered) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Heads, cells and which columns are numbers; every number column is followed by its ±."""
-    heads, numeric, columns = list[str](), list[bool](), list[list[str]]()
-    for place, name in enumerate(answer.columns):
-        cells = [row[place] for row in answer.rows]
-        margins = [margins[place] for margins in answer.margins]
-        heads.append(name)
-        numeric.append(any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells))
-        columns.append([number(cell, margin) for cell, margin in zip(cells, margins, strict=True)])
-        if any(margin is not None for margin in margins):
-            heads.append("±")
-            numeric.append(True)
-            columns.append([plus_minus(margin).removeprefix("± ") for margin in margins])
-    return heads, [list(row) for row in zip(*columns, strict=True)], numeric
-
-
-def foot(answer: Answered) -> str:
-    """One line: what it cost, and what the ± means."""
-    paid = "asked before: free" if answer.receipt.again else f"cost {cost(answer.loss)}"
-    return (
-        f"{paid} · receipt {answer.receipt.number} · ± holds in {float(answer.plan.confidence):.0%} of runs"
-    )
-
-
-def text(answer: Answered) -> str:
-    """A table for the terminal."""
-    heads, rows, numeric = grid(answer)
-    shown = rows[:MOST_ROWS]
-    widths = [max(len(line[i]) for line in [heads, *shown]) for i in range(len(heads))]
-
-    def line(cells: list[str]) -> str:
-        aligned = zip(cells, widths, numeric, strict=True)
-        return "  ".join(
-            cell.rjust(width) if right else cell.ljust(width) for cell, width, right in aligned
-        ).rstrip()
-
-    rule = "  ".join("─" * width for width in widths)
-    more = [f"… {len(rows) - MOST_ROWS:,} more rows"] if len(rows) > MOST_ROWS else []
-    return "\n".join([line(heads), rule, *(line(row) for row in shown), *more, foot(answer)])
-
-
-def html(answer: Answered) -> str:
-    """A table for a notebook."""
-    heads, rows, numeric = grid(answer)
-
-    def line(cells: list[str], tag: str) -> str:
-        aligned = zip(cells, numeric, strict=True)
-        made = [
-            f'<{tag} style="text-align:{"right" if r else "left"}">{escape(c)}</{tag}>' for c, r in aligned
-        ]
-        return f"<tr>{''.join(made)}</tr>"
-
-    body = "".join(line(row, "td") for row in rows[:MOST_ROWS])
-    head = line(heads, "th")
-    return (
-        f"<table><thead>{head}</thead><tbody>{body}</tbody><caption>{escape(foot(answer))}</caption></table>"
-    )
+def _printable(text: str) -> str:
+    """A text that cannot steer a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in text)
