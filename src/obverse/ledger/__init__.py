@@ -1,1 +1,1 @@
-""""""
+"""Who has spent what, and who may."""

@@ -1,0 +1,222 @@
+"""Who has spent what, and got what: charges before anything is read, answers before anything leaves.
+
+    pending = ledger.submit(charge)             decided: OverBudget or Forbidden, or on its way to the disk
+    if (kept := ledger.kept(pending)) is None:
+        kept = ledger.keep(pending, run())      durable when it returns, and so is the charge
+    receipt = pending.receipt()                 durable when it returns
+
+A question is charged once to an account and once to its tables, however often it is asked and whatever crashes in
+between; everybody who asks it gets the answer that was kept first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+import apsw
+
+from obverse.errors import BadParameter, Broken
+from obverse.ledger.anchor import Anchor
+from obverse.ledger.answers import LARGEST_ROW, Answers
+from obverse.ledger.book import Book, Entry
+from obverse.ledger.codec import encode
+from obverse.ledger.journal import Charged, Kept, Logged, digest, write
+from obverse.ledger.policy import Policy
+from obverse.ledger.store import (
+    ALL,
+    Answer,
+    Total,
+    connect,
+    entries,
+    head,
+    prepare,
+    question,
+    reaches,
+    read_total,
+)
+from obverse.ledger.writer import Job, Writer
+from obverse.loss.filters import NOTHING, Amounts
+from obverse.loss.loss import Loss
+from obverse.release import Charge, Guarantee, Receipt
+
+Clock = Callable[[], datetime]
+
+
+class Pending(Job):
+    """A charge that was decided, and is durable or on its way there."""
+
+    def __init__(self, charge: Charge, line: Charged, cost: Amounts, writer: Writer) -> None:
+        super().__init__(urgent=False)
+        self.charge = charge
+        self.entry: Entry | None = None
+        self._line = line
+        self._text = write(line)
+        self._cost = cost
+        self._writer = writer
+
+    def enter(self, book: Book) -> None:
+        self.entry = book.charge(self._line, self._text, self._cost)
+
+    def receipt(self) -> Receipt:
+        """Wait until it is durable."""
+        if not (self.settled or self.urgent):
+            self._writer.hurry()
+        self.wait(durable=True)
+        assert self.entry is not None
+        return Receipt(self.entry.head.number, self.charge, self.entry.head.seal.hex(), self.entry.again)
+
+
+class Keeping(Job):
+    """An answer on its way to the disk."""
+
+    def __init__(self, line: Kept, packed: bytes | None) -> None:
+        super().__init__(urgent=True)
+        self.answer: Answer = "", None
+        self._line = line
+        self._packed = packed
+
+    def enter(self, book: Book) -> None:
+        self.answer = book.keep(self._line, self._packed)
+
+
+class Ledger:
+    """One file, shared by any number of threads and processes. The clock only dates the lines.
+
+    >>> from datetime import datetime, UTC
+    >>> from tempfile import TemporaryDirectory
+    >>> from obverse.ledger.policy import Account, Policy, limits
+    >>> from obverse.mechanisms import Laplace
+    >>> from obverse.loss.loss import Sensitivity
+    >>> from fractions import Fraction
+    >>> tenth = Laplace(Fraction(10)).loss(Sensitivity.of(1))
+    >>> policy = Policy(limits("0.15"), accounts=(Account("research"),))
+    >>> folder = TemporaryDirectory()
+    >>> ledger = Ledger(folder.name + "/x.ledger", policy, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    >>> ledger.charge(Charge("research", ("people",), "answer", "how many?", tenth)).number
+    1
+    >>> ledger.charge(Charge("research", ("people",), "answer", "how old?", tenth))
+    Traceback (most recent call last):
+    obverse.errors.OverBudget: table people has ε = 0.05 left of 0.15, and this costs 0.1
+    >>> ledger.close()
+    """
+
+    def __init__(self, path: str | Path, policy: Policy, clock: Clock, *, vfs: str = "") -> None:
+        self.path = Path(path).absolute()
+        self.policy = policy
+        self._clock = clock
+        self._process = os.getpid()
+        self._answers = Answers(self.path.with_name(self.path.name + ".kept"))
+        anchor = Anchor(self.path.with_name(self.path.name + ".anchor"))
+        connection = connect(self.path, vfs)
+        with connection:
+            prepare(connection, self.path)
+            _compare(connection, anchor)
+        self._writer = Writer(connection, Book(connection, policy), anchor, self.path)
+        self._reader = connect(self.path, vfs)
+        self._reading = Lock()
+
+    def submit(self, charge: Charge) -> Pending:
+        """Decide, and set out to write it down; OverBudget or Forbidden where nothing is charged."""
+        pending = self._pending(charge)
+        self._writer.put(pending)
+        pending.wait(durable=False)
+        return pending
+
+    def charge(self, charge: Charge) -> Receipt:
+        """The same, and wait until it is durable."""
+        pending = self._pending(charge)
+        pending.urgent = True
+        self._writer.put(pending)
+        return pending.receipt()
+
+    def kept(self, charged: Pending | Receipt) -> bytes | None:
+        """The answer that was kept for this question, or None where none was."""
+        key = digest(charged.charge.key)
+        if isinstance(charged, Receipt):
+            with self._reading:
+                answer, _ = question(self._reader, key)
+        else:
+            charged.wait(durable=False)
+            assert charged.entry is not None
+            answer = charged.entry.answer
+            if answer is not None:
+                charged.receipt()
+        return None if answer is None else self._answers.read(key, *answer)
+
+    def keep(self, charged: Pending | Receipt, packed: bytes) -> bytes:
+        """Keep an answer, durably; gives back the answer to hand over, which is the one that was kept first."""
+        key, mine = digest(charged.charge.key), sha256(packed).hexdigest()
+        large = len(packed) > LARGEST_ROW
+        if large:
+            self._answers.write(key, mine, packed)
+        job = Keeping(Kept(key, mine, len(packed)), None if large else packed)
+        self._writer.put(job)
+        job.wait(durable=True)
+        if large:
+            self._answers.clear(key, job.answer[0])
+        return packed if job.answer[0] == mine else self._answers.read(key, *job.answer)
+
+    def spent(self, account: str = ALL, table: str = ALL) -> Total:
+        """What an account was charged on a table; of all accounts or on all tables where none is named."""
+        if account is ALL and table is ALL:
+            raise BadParameter("name an account, a table, or both: budgets are not added up over tables")
+        with self._reading:
+            return read_total(self._reader, (account, table))
+
+    def log(self, account: str = ALL, limit: int = -1) -> Iterator[Logged]:
+        """What was charged, newest first; `limit` many at most, where it is given."""
+        with self._reading:
+            found = entries(self._reader, account, limit)
+        yield from found
+
+    def close(self) -> None:
+        """Finish, and leave the files in good order; afterwards nothing can be charged."""
+        self._writer.close()
+        with self._reading:
+            self._reader.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _pending(self, charge: Charge) -> Pending:
+        if os.getpid() != self._process:
+            raise Broken("a ledger does not go through a fork: open it again in this process")
+        self.policy.allow(charge)
+        guarantee, cost = _price(charge.guarantee, self.policy.default_delta)
+        time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
+        line = Charged(time, charge.account, charge.about, charge.tables, charge.kind, key, guarantee)
+        return Pending(charge, line, cost, self._writer)
+
+
+@lru_cache(maxsize=1024)
+def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Amounts]:
+    """A guarantee as its line of JSON, and what it takes from budgets: nothing where it promises no ε."""
+    return encode(guarantee), Amounts.of(guarantee, delta) if isinstance(guarantee, Loss) else NOTHING
+
+
+def _compare(connection: apsw.Connection, anchor: Anchor) -> None:
+    """Refuse a journal that ends before its anchor. Called with the write lock, so that neither moves meanwhile."""
+    known, now = anchor.read(), head(connection)
+    if known is None and now.number == 0:
+        anchor.create(now)
+    elif known is None:
+        raise Broken(
+            f"{anchor.path} is missing: without it nobody can tell whether the ledger is an old copy"
+        )
+    elif not reaches(connection, known):
+        raise Broken(
+            f"the ledger has no line {known.number} with the seal in {anchor.path}: it is an old copy"
+        )

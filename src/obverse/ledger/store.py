@@ -1,0 +1,126 @@
+"""The ledger's rows: the journal, and three tables that follow from it and can be made again from it.
+
+    journal    every line with its seal; the truth
+    questions  one row a question: which line charged its tables, which line kept its answer, and the answer
+    charged    which line charged an account for a question
+    totals     what an account, a table, or an account on a table has been charged, and how often
+
+Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lose commits.  [SQLite-WAL-reset]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import apsw
+
+from obverse.errors import Broken
+from obverse.ledger.anchor import Head
+from obverse.ledger.journal import GENESIS, Charged, Kept, Logged, read
+from obverse.loss.filters import NOTHING, Amount, Amounts
+
+VERSION = 1
+BUSY = 60_000
+TABLES = {
+    "journal": "CREATE TABLE journal(number INTEGER PRIMARY KEY, line TEXT NOT NULL, seal BLOB NOT NULL) STRICT",
+    "questions": "CREATE TABLE questions(key TEXT PRIMARY KEY, charged INTEGER NOT NULL, kept INTEGER, "
+    "digest TEXT, packed BLOB) STRICT",
+    "charged": "CREATE TABLE charged(account TEXT, key TEXT, number INTEGER NOT NULL, "
+    "PRIMARY KEY(account, key)) STRICT, WITHOUT ROWID",
+    "totals": "CREATE TABLE totals(account TEXT, source TEXT, questions INTEGER NOT NULL, amounts TEXT NOT NULL, "
+    "PRIMARY KEY(account, source)) STRICT, WITHOUT ROWID",
+}
+ALL = ""
+Whose = tuple[str, str]  # account and table; ALL accounts, ALL tables
+Answer = tuple[str, bytes | None]  # its digest; its bytes, unless they lie in a file
+
+
+@dataclass(frozen=True)
+class Total:
+    """What was charged so far, and how often."""
+
+    questions: int = 0
+    amounts: Amounts = NOTHING
+
+    def plus(self, cost: Amounts) -> Total:
+        """The total after one more question."""
+        return Total(self.questions + 1, self.amounts + cost)
+
+
+def connect(path: Path, vfs: str = "") -> apsw.Connection:
+    """A connection to the ledger's file, which is made where it is not there yet."""
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = apsw.Connection(str(path), vfs=vfs or None)
+    connection.set_busy_timeout(BUSY)
+    connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
+    connection.wal_autocheckpoint(0)
+    return connection
+
+
+def prepare(connection: apsw.Connection, path: Path) -> None:
+    """Make the tables in a new file; refuse a file that is something else. Call it inside a transaction."""
+    found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+    if not found:
+        for statement in TABLES.values():
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    elif found != TABLES or connection.pragma("user_version") != VERSION:
+        raise Broken(f"{path} is not a ledger of this version of Obverse")
+
+
+def head(connection: apsw.Connection) -> Head:
+    """The journal's last line."""
+    for number, seal in connection.execute("SELECT number, seal FROM journal ORDER BY number DESC LIMIT 1"):
+        return Head(number, seal)
+    return Head(0, GENESIS)
+
+
+def reaches(connection: apsw.Connection, known: Head) -> bool:
+    """Whether the journal has the line that `known` speaks of, with the same seal."""
+    if known.number == 0:
+        return known.seal == GENESIS
+    found = connection.execute("SELECT seal FROM journal WHERE number = ?", (known.number,)).fetchone()
+    return found is not None and found[0] == known.seal
+
+
+def read_total(connection: apsw.Connection, whose: Whose) -> Total:
+    """What an account, a table, or an account on a table has been charged."""
+    query = "SELECT questions, amounts FROM totals WHERE account = ? AND source = ?"
+    for questions, amounts in connection.execute(query, whose):
+        pure, rho, *orders = (Amount(size, delta) for size, delta in json.loads(amounts))
+        return Total(questions, Amounts(pure, rho, tuple(orders)))
+    return Total()
+
+
+def write_total(connection: apsw.Connection, whose: Whose, total: Total) -> None:
+    """Write a total down; it goes with the lines of the same transaction."""
+    amounts = (total.amounts.pure, total.amounts.rho, *total.amounts.renyi)
+    text = json.dumps([[each.size, each.delta] for each in amounts], separators=(",", ":"))
+    connection.execute("REPLACE INTO totals VALUES (?, ?, ?, ?)", (*whose, total.questions, text))
+
+
+def question(connection: apsw.Connection, key: str) -> tuple[Answer | None, str]:
+    """The answer kept for a question, and the line that first charged it, in whose name so ever."""
+    query = "SELECT digest, packed, line FROM questions JOIN journal ON number = charged WHERE key = ?"
+    for digest, packed, line in connection.execute(query, (key,)):
+        return None if digest is None else (digest, packed), line
+    return None, ""
+
+
+def entries(connection: apsw.Connection, account: str, limit: int) -> list[Logged]:
+    """The charges of an account, or of all, newest first; a negative limit is none."""
+    query = """
+        SELECT asked.number, asked.seal, asked.line, answer.line FROM charged
+        JOIN questions USING (key) JOIN journal AS asked ON asked.number = charged.number
+        LEFT JOIN journal AS answer ON answer.number = kept
+        WHERE ?1 = '' OR account = ?1 ORDER BY asked.number DESC LIMIT ?2
+    """
+    return [
+        Logged(number, seal.hex(), cast(Charged, read(charged)), cast(Kept, read(kept)) if kept else None)
+        for number, seal, charged, kept in connection.execute(query, (account, limit))
+    ]
