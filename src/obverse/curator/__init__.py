@@ -1,1 +1,1 @@
-""""""
+"""The one door: plan, charge, run, keep, hand over."""

@@ -22,6 +22,7 @@ from sqlglot import exp
 from obverse.data.schema import Column, Neighbours, Schema, Type
 from obverse.loss.loss import Sensitivity
 
+BIGINT, DOUBLE, INT128, TEXT = (exp.DataType.build(name) for name in ("BIGINT", "DOUBLE", "INT128", "TEXT"))
 FINEST = 30
 SCALED = 2**16
 
@@ -77,7 +78,7 @@ def on_grid(number: exp.Expr, low: Fraction, high: Fraction, grid: Fraction, cen
     bottom, top = floor(low / grid), ceil(high / grid)
     near = exp.Cast(
         this=exp.Floor(this=exp.Add(this=steps, expression=_double(Fraction(1, 2)))),
-        to=exp.DataType.build("BIGINT"),
+        to=BIGINT,
     )
     return exp.Case(
         ifs=[
@@ -234,7 +235,7 @@ def _distinct_by_person(
         .select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v"))
         .distinct()
     )
-    hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=exp.DataType.build("TEXT")))
+    hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=TEXT))
     rank = exp.Window(
         this=exp.RowNumber(),
         partition_by=[exp.column("u")],
@@ -252,13 +253,14 @@ def _distinct_by_person(
 
 
 def _from(schema: Schema, where: exp.Expr | None) -> exp.Select:
-    select = exp.select().from_(exp.Table(this=exp.to_identifier(schema.name, quoted=True)))
-    return select if where is None else select.where(where)
+    select = exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(schema.name, quoted=True))))
+    return select if where is None else select.where(where, copy=False)
 
 
 def _grouped(select: exp.Select, keys: tuple[exp.Expr, ...], parts: list[exp.Expr]) -> exp.Select:
-    select = select.select(*keys, *parts)
-    return select.group_by(*[exp.Literal.number(str(i + 1)) for i in range(len(keys))]) if keys else select
+    select = select.select(*keys, *parts, copy=False)
+    places = [exp.Literal.number(str(i + 1)) for i in range(len(keys))]
+    return select.group_by(*places, copy=False) if keys else select
 
 
 def _person(schema: Schema) -> exp.Expr:
@@ -267,7 +269,7 @@ def _person(schema: Schema) -> exp.Expr:
 
 
 def _wide(sql: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=sql, to=exp.DataType.build("INT128"))
+    return exp.Cast(this=sql, to=INT128)
 
 
 def _less(sql: exp.Expr, centre: int) -> exp.Expr:
@@ -283,4 +285,4 @@ def _double(value: Fraction) -> exp.Expr:
     """A constant as DOUBLE; bounds that are no double are rounded outward by the ends of `on_grid`, not here."""
     literal = exp.Literal.number(repr(abs(float(value))))
     signed = exp.Neg(this=literal) if value < 0 else literal
-    return exp.Cast(this=signed, to=exp.DataType.build("DOUBLE"))
+    return exp.Cast(this=signed, to=DOUBLE)

@@ -106,6 +106,11 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
 
 
+def open_tables(schemas: Iterable[Schema]) -> DuckDB:
+    """The tables of these schemas, ready to be asked."""
+    return DuckDB(schemas)
+
+
 def _version(schema: Schema) -> str:
     place = Path(locate(schema.source).place)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from obverse.data.schema import Category
 from obverse.errors import Missing
 from obverse.loss.loss import Loss
-from obverse.release import Receipt, Release
+from obverse.release import Release
 
 if TYPE_CHECKING:
     import pandas
@@ -120,7 +120,3 @@ class Answered(Release[Answer]):
 def _float(cell: Cell) -> float:
     assert isinstance(cell, int | float)
     return float(cell)
-
-
-def answered(release: Release[Answer], plan: AskPlan, receipt: Receipt) -> Answered:
-    return Answered(release.value, plan, receipt)

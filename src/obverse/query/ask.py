@@ -21,6 +21,9 @@ class Ask:
 
     sql: str
 
+    def __str__(self) -> str:
+        return self.sql
+
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan:
         parsed = parse(self.sql)
         question = resolve(parsed.select, schemas)
@@ -35,4 +38,4 @@ class Ask:
             terms.delta if options.delta is None else options.delta,
         )
         confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence
-        return AskPlan(question, noisy, bounded.recipes, confidence, hidden, options.nonnegative)
+        return AskPlan(parsed.text, question, noisy, bounded.recipes, confidence, hidden, options.nonnegative)

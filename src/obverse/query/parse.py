@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType
 
 from obverse.errors import BadQuestion
 
@@ -36,10 +37,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Parsed:
-    """One SELECT and its options."""
+    """One SELECT and its options; `text` is the SELECT as its tokens, however it was spaced or commented."""
 
     select: exp.Select
     options: Options
+    text: str
 
 
 def parse(sql: str) -> Parsed:
@@ -56,7 +58,8 @@ def parse(sql: str) -> Parsed:
         if options.epsilon is not None:
             raise BadQuestion("ε is given twice: behind DP-SELECT and in WITH (…)")
         options = Options(epsilon, options.delta, options.confidence, options.nonnegative)
-    return Parsed(_select(text), options)
+    select, tokens = _select(text)
+    return Parsed(select, options, tokens)
 
 
 def _head(text: str) -> tuple[str, Fraction | None]:
@@ -123,11 +126,13 @@ def _flag(text: str) -> bool:
     return text == "true"
 
 
-def _select(text: str) -> exp.Select:
+def _select(text: str) -> tuple[exp.Select, str]:
     if _depth(text) > DEEPEST:
         raise BadQuestion(f"a question nests at most {DEEPEST} deep")
+    dialect = DuckDB()
     try:
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        tokens = dialect.tokenize(text)
+        trees = [tree for tree in dialect.parser().parse(tokens, text) if tree is not None]
     except (SqlglotError, RecursionError) as error:
         raise BadQuestion(f"this is not SQL that can be read: {_place(error)}") from None
     if len(trees) != 1:
@@ -136,7 +141,15 @@ def _select(text: str) -> exp.Select:
         raise BadQuestion(
             "only SELECT and DP-SELECT are answered: nothing here changes or describes a database"
         )
-    return trees[0]
+    return trees[0], " ".join(_spelt(token) for token in tokens)
+
+
+def _spelt(token: Token) -> str:
+    """A token in one spelling: words in lower case, quoted ones as they stand."""
+    kind = token.token_type
+    if kind is TokenType.STRING or kind is TokenType.IDENTIFIER:
+        return repr((kind.name, token.text))
+    return token.text.lower()
 
 
 def _depth(text: str) -> int:

@@ -31,6 +31,7 @@ Group = tuple[Category, ...]
 class AskPlan:
     """All that will be done for one question; made from public facts alone."""
 
+    text: str
     question: Question
     noisy: tuple[NoisyTotal, ...]
     recipes: tuple[Recipe, ...]
@@ -41,7 +42,7 @@ class AskPlan:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return () if self.question.schema.public else (self.question.schema.name,)
+        return (self.question.schema.name,)
 
     @cached_property
     def guarantee(self) -> Loss:
@@ -61,18 +62,9 @@ class AskPlan:
 
     @cached_property
     def key(self) -> str:
-        question = self.question
-        shown = [
-            *(select.sql(dialect="duckdb") for _, select in self.selects),
-            *(f"{total.mechanism!r}/{total.sensitivity!r}/{total.grid}" for total in self.noisy),
-            *(f"{item.name}={item.tree.sql(dialect='duckdb')}" for item in question.items),
-            *(repr(recipe) for recipe in self.recipes),
-            "" if question.having is None else question.having.sql(dialect="duckdb"),
-            *(f"{o.tree.sql(dialect='duckdb')}/{o.descending}/{o.nulls_first}" for o in question.order),
-            f"{question.limit}/{question.offset}/{self.confidence}/{self.smallest_group}/{self.nonnegative}",
-            repr(question.schema),
-        ]
-        return "ask\n" + "\n".join(shown)
+        """The question as its tokens, the noise it gets, and how the answer is shown."""
+        noise = ", ".join(f"{total.mechanism} {total.grid}" for total in self.noisy)
+        return f"ask {self.text}\n{noise}\n{self.confidence} {self.smallest_group} {self.nonnegative}"
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:

@@ -134,10 +134,13 @@ def _case(tree: exp.Case, row: Row) -> Scalar:
 
 def _rounded(number: Scalar, digits: Scalar) -> Scalar:
     """Halves away from zero, as in SQL."""
-    if not isinstance(number, int | Fraction) or not isinstance(digits, int | Fraction) or abs(digits) > 30:
+    if not isinstance(number, int | Fraction) or not isinstance(digits, int | Fraction):
         return None
-    exact, scale = Fraction(number), Fraction(10**30) / 10 ** (30 - int(digits))
-    whole = floor(abs(exact) * scale + Fraction(1, 2)) / scale
+    exact, places = Fraction(number), int(digits)
+    if not -30 <= places <= 30:
+        return None
+    scale = Fraction(10 ** (30 + places), 10**30)
+    whole = Fraction(floor(abs(exact) * scale + Fraction(1, 2))) / scale
     return whole if exact >= 0 else -whole
 
 

@@ -19,6 +19,7 @@ from sqlglot import exp
 from obverse.data.schema import Category, Column, Schema, Type
 from obverse.errors import BadQuestion
 
+DOUBLE = exp.DataType.build("DOUBLE")
 Interval = tuple[Fraction, Fraction]
 LARGEST_DOMAIN = 10_000
 NUMBERS = (Type.INTEGER, Type.REAL)
@@ -120,7 +121,7 @@ def _negative(node: exp.Neg, schema: Schema) -> Typed:
 
 
 def _double(sql: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=sql, to=exp.DataType.build("DOUBLE"))
+    return exp.Cast(this=sql, to=DOUBLE)
 
 
 def _as_double(value: Typed) -> exp.Expr:

@@ -1,0 +1,132 @@
+"""The one door: everything that leaves is planned from public facts, charged, run, kept, and only then handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TypeVar, cast
+
+from obverse.curator.account import Account
+from obverse.curator.clock import now
+from obverse.curator.preview import Preview
+from obverse.data.files import locate
+from obverse.data.schema import Schema
+from obverse.data.settings import load
+from obverse.data.table import Tables
+from obverse.errors import BadSource
+from obverse.ledger.ledger import Clock, Ledger
+from obverse.ledger.policy import Account as Allowed
+from obverse.ledger.policy import Policy
+from obverse.noise.entropy import Entropy, System
+from obverse.query.answer import Answered
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import KINDS, Charge, Plan, Release, Request
+
+Value = TypeVar("Value")
+CURATOR = "curator"
+
+
+class Curator:
+    """Holds the tables, the ledger and the entropy; lets nothing out but releases that were paid for."""
+
+    def __init__(
+        self,
+        schemas: Iterable[Schema],
+        ledger: Ledger,
+        entropy: Entropy,
+        tables: Mapping[str, Tables] | None = None,
+    ) -> None:
+        self.schemas = {schema.name: schema for schema in schemas}
+        self.ledger = ledger
+        self._declared = {name: repr(schema) for name, schema in self.schemas.items()}
+        self._entropy = entropy
+        self._tables = dict(tables or {})
+        self._opening = Lock()
+
+    def __repr__(self) -> str:
+        return f"Curator({', '.join(self.schemas)}; ledger {self.ledger.path})"
+
+    def release(self, request: Request[Value], to: str = CURATOR) -> Release[Value]:
+        """What was asked for, paid for and kept; the same again is free, and says the same."""
+        plan = request.plan(self.schemas, self.ledger.policy.terms(to))
+        tables = self._open(plan.tables)
+        pending = self.ledger.submit(
+            Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request))
+        )
+        kept = self.ledger.kept(pending)
+        if kept is None:
+            kept = self.ledger.keep(pending, plan.pack(plan.run(tables, self._entropy)))
+        return Release(plan.unpack(kept), plan, pending.receipt())
+
+    def preview(self, request: Request[Value], to: str = CURATOR) -> Preview:
+        """What a release would cost and how wrong it may be; reads nothing and charges nothing."""
+        return Preview(request.plan(self.schemas, self.ledger.policy.terms(to)))
+
+    def ask(self, sql: str, to: str = CURATOR) -> Answered:
+        """The private answer to a question in SQL."""
+        request = Ask(sql)
+        release = self.release(request, to)
+        return Answered(
+            release.value, request.plan(self.schemas, self.ledger.policy.terms(to)), release.receipt
+        )
+
+    def account(self, name: str) -> Account:
+        """The analyst's side of this door."""
+        self.ledger.policy.account(name)
+        return Account(self, name)
+
+    def budget(self, account: str = CURATOR) -> Budget:
+        """What an account and its tables have spent, and what is left."""
+        return self.ledger.budget(account)
+
+    def check(self) -> None:
+        """Open every table, or refuse with what is wrong."""
+        for name in self.schemas:
+            self._open((name,))
+
+    def close(self) -> None:
+        self.ledger.close()
+
+    def __enter__(self) -> Curator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _key(self, plan: Plan[Value], tables: Tables) -> str:
+        """One key for the same plan on the same data: what is kept is the answer, and never for other data."""
+        versions = "\n".join(f"{self._declared[name]} {tables.version(name)}" for name in plan.tables)
+        return sha256(f"{plan.key}\n{versions}".encode()).hexdigest()
+
+    def _open(self, names: tuple[str, ...]) -> Tables:
+        """The engine that holds these tables; opened when it is first needed, by the module its scheme names."""
+        schemes = {locate(self.schemas[name].source).scheme for name in names}
+        if len(schemes) != 1:
+            raise BadSource(f"{', '.join(names)} are kept by different engines and cannot be read together")
+        scheme = schemes.pop()
+        with self._opening:
+            if scheme not in self._tables:
+                if find_spec(f"obverse.engines.{scheme}") is None:
+                    raise BadSource(f"no engine reads {scheme}://")
+                own = [s for s in self.schemas.values() if locate(s.source).scheme == scheme]
+                engine = import_module(f"obverse.engines.{scheme}").open_tables(own)
+                self._tables[scheme] = cast(Tables, engine)
+            return self._tables[scheme]
+
+
+def open_settings(path: str | Path, *, clock: Clock = now) -> Curator:
+    """The curator of a settings file, with everybody's past charges in its ledger."""
+    settings = load(path)
+    policy = Policy.read(settings.policy, settings.accounts, settings.schemas)
+    if all(account.name != CURATOR for account in policy.accounts):
+        policy = replace(policy, accounts=(*policy.accounts, Allowed(CURATOR, kinds=KINDS)))
+    return Curator(settings.schemas, Ledger(settings.ledger, policy, clock), System())
