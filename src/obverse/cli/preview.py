@@ -1,0 +1,46 @@
+"""Show what a question would cost and how wrong its answer may be, without reading or charging anything.
+
+Made from the settings alone: no row is read, no budget is touched, and it can be asked as often as one likes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+
+from obverse.cli.options import account, asking, found, settings
+
+EXAMPLES = (
+    'obverse preview "DP-SELECT 0.5 COUNT(*) FROM people"',
+    'obverse preview "SELECT AVG(age) FROM people" --account research --json',
+)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sql", help="the question, or - to read it from standard input")
+    settings(parser)
+    account(parser)
+    parser.add_argument("--json", action="store_true", help="the cost and each ± as JSON")
+
+
+def run(args: Namespace) -> int:
+    from obverse.curator.curator import open_settings
+
+    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    with open_settings(found(args)) as curator:
+        preview = asking(curator, args).preview(sql)
+    if not args.json:
+        print(preview)
+        return 0
+    from obverse.loss.loss import Loss
+    from obverse.query.show import cost
+
+    promised = preview.guarantee
+    price = cost(promised) if isinstance(promised, Loss) else str(promised)
+    accuracy = [
+        {"name": each.name, "margin": each.margin, "confidence": each.confidence, "note": each.note}
+        for each in preview.accuracy
+    ]
+    print(json.dumps({"cost": price, "accuracy": accuracy}, ensure_ascii=False))
+    return 0

@@ -1,0 +1,78 @@
+"""Ask a question in SQL and get the private answer, with its ± and what it cost.
+
+`DP-SELECT 0.5 COUNT(*) FROM people` spends ε = 0.5; a plain SELECT spends the policy's default. Asked again, the
+same question gives the same answer and is free.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from math import isinf
+from typing import TYPE_CHECKING
+
+from obverse.cli.options import account, asking, found, settings
+from obverse.cli.progress import Progress
+from obverse.cli.terminal import painter
+
+if TYPE_CHECKING:
+    from obverse.query.answer import Answered
+
+EXAMPLES = (
+    "obverse query \"DP-SELECT 0.5 COUNT(age) FROM people WHERE sex = 'Female'\"",
+    'obverse query "SELECT sex, AVG(age) FROM people GROUP BY sex" --account research --csv > ages.csv',
+    "obverse query - --json < question.sql",
+)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sql", help="the question, or - to read it from standard input")
+    settings(parser)
+    account(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="columns, rows, margins and cost as JSON")
+    form.add_argument("--csv", action="store_true", help="columns and their ± as CSV")
+
+
+def run(args: Namespace) -> int:
+    from obverse.curator.curator import open_settings
+
+    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    with open_settings(found(args)) as curator, Progress("asking"):
+        answered = asking(curator, args).ask(sql)
+    if args.json:
+        print(json.dumps(_facts(answered), ensure_ascii=False))
+    elif args.csv:
+        columns = answered.to_dict()
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
+    else:
+        _print(answered)
+    return 0
+
+
+def _facts(answered: Answered) -> dict[str, object]:
+    from obverse.query.show import cost, protects
+
+    return {
+        "columns": answered.columns,
+        "rows": answered.rows,
+        "margins": [
+            ["unbounded" if m is not None and isinf(m) else m for m in row] for row in answered.margins
+        ],
+        "confidence": float(answered.plan.confidence),
+        "cost": cost(answered.loss),
+        "protects": protects(answered.plan.question.schema),
+        "again": answered.receipt.again,
+        "receipt": answered.receipt.number,
+    }
+
+
+def _print(answered: Answered) -> None:
+    from obverse.query.show import notes, table
+
+    paint = painter(sys.stdout)
+    print("\n".join(table(answered.value, paint)))
+    print("\n" + "\n".join(paint("note", note) for note in notes(answered)))
