@@ -17,15 +17,20 @@ from obverse.ledger.codec import decode
 from obverse.release import Guarantee, Kind
 
 GENESIS = sha256(b"obverse journal 1").digest()
+Cost = tuple[tuple[int | None, int], ...]  # under every notion: its size, and the δ given up
 
 
 @dataclass(frozen=True)
 class Charged:
-    """A line that says who was charged what, and for which question."""
+    """A line that says who was charged what, and for which question.
+
+    The cost stands there in whole grains, so that a later version of Obverse adds up the same totals.
+    """
 
     time: str
     account: str
     about: str
+    cost: Cost
     tables: tuple[str, ...]
     kind: Kind
     key: str
@@ -75,7 +80,8 @@ def read(text: str) -> Line:
     if name == "Kept":
         return Kept(**inside)
     guarantee = json.dumps(inside.pop("guarantee"), separators=(",", ":"), ensure_ascii=False)
-    return {"Charged": Charged}[name](**{**inside, "tables": tuple(inside["tables"]), "guarantee": guarantee})
+    tables, cost = tuple(inside.pop("tables")), tuple(map(tuple, inside.pop("cost")))
+    return {"Charged": Charged}[name](tables=tables, cost=cost, guarantee=guarantee, **inside)
 
 
 def terms(text: str) -> str:

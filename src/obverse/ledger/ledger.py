@@ -12,7 +12,7 @@ between; everybody who asks it gets the answer that was kept first.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -24,17 +24,18 @@ from types import TracebackType
 import apsw
 
 from obverse.errors import BadParameter, Broken
-from obverse.ledger.anchor import Anchor
+from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.answers import LARGEST_ROW, Answers
 from obverse.ledger.book import Book, Entry
 from obverse.ledger.codec import encode
-from obverse.ledger.journal import Charged, Kept, Logged, digest, write
+from obverse.ledger.journal import Charged, Cost, Kept, Logged, digest, write
 from obverse.ledger.policy import Policy
 from obverse.ledger.store import (
     ALL,
     Answer,
     Total,
     connect,
+    cost,
     entries,
     head,
     prepare,
@@ -42,6 +43,7 @@ from obverse.ledger.store import (
     reaches,
     read_total,
 )
+from obverse.ledger.verify import Verdict, verify
 from obverse.ledger.writer import Job, Writer
 from obverse.loss.filters import NOTHING, Amounts
 from obverse.loss.loss import Loss
@@ -177,6 +179,10 @@ class Ledger:
             found = entries(self._reader, account, limit)
         yield from found
 
+    def verify(self, heads: Iterable[Head] = ()) -> Verdict:
+        """Whether all of it is as it was written; `heads` may come from receipts."""
+        return verify(self.path, heads)
+
     def close(self) -> None:
         """Finish, and leave the files in good order; afterwards nothing can be charged."""
         self._writer.close()
@@ -195,16 +201,17 @@ class Ledger:
         if os.getpid() != self._process:
             raise Broken("a ledger does not go through a fork: open it again in this process")
         self.policy.allow(charge)
-        guarantee, cost = _price(charge.guarantee, self.policy.default_delta)
+        guarantee, amounts, grains = _price(charge.guarantee, self.policy.default_delta)
         time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
-        line = Charged(time, charge.account, charge.about, charge.tables, charge.kind, key, guarantee)
-        return Pending(charge, line, cost, self._writer)
+        line = Charged(time, charge.account, charge.about, grains, charge.tables, charge.kind, key, guarantee)
+        return Pending(charge, line, amounts, self._writer)
 
 
 @lru_cache(maxsize=1024)
-def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Amounts]:
+def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Amounts, Cost]:
     """A guarantee as its line of JSON, and what it takes from budgets: nothing where it promises no ε."""
-    return encode(guarantee), Amounts.of(guarantee, delta) if isinstance(guarantee, Loss) else NOTHING
+    amounts = Amounts.of(guarantee, delta) if isinstance(guarantee, Loss) else NOTHING
+    return encode(guarantee), amounts, cost(amounts)
 
 
 def _compare(connection: apsw.Connection, anchor: Anchor) -> None:

@@ -20,7 +20,7 @@ import apsw
 
 from obverse.errors import Broken
 from obverse.ledger.anchor import Head
-from obverse.ledger.journal import GENESIS, Charged, Kept, Logged, read
+from obverse.ledger.journal import GENESIS, Charged, Cost, Kept, Logged, read
 from obverse.loss.filters import NOTHING, Amount, Amounts
 
 VERSION = 1
@@ -31,7 +31,7 @@ TABLES = {
     "digest TEXT, packed BLOB) STRICT",
     "charged": "CREATE TABLE charged(account TEXT, key TEXT, number INTEGER NOT NULL, "
     "PRIMARY KEY(account, key)) STRICT, WITHOUT ROWID",
-    "totals": "CREATE TABLE totals(account TEXT, source TEXT, questions INTEGER NOT NULL, amounts TEXT NOT NULL, "
+    "totals": "CREATE TABLE totals(account TEXT, source TEXT, questions INTEGER NOT NULL, cost TEXT NOT NULL, "
     "PRIMARY KEY(account, source)) STRICT, WITHOUT ROWID",
 }
 ALL = ""
@@ -90,18 +90,32 @@ def reaches(connection: apsw.Connection, known: Head) -> bool:
 
 def read_total(connection: apsw.Connection, whose: Whose) -> Total:
     """What an account, a table, or an account on a table has been charged."""
-    query = "SELECT questions, amounts FROM totals WHERE account = ? AND source = ?"
-    for questions, amounts in connection.execute(query, whose):
-        pure, rho, *orders = (Amount(size, delta) for size, delta in json.loads(amounts))
-        return Total(questions, Amounts(pure, rho, tuple(orders)))
+    query = "SELECT questions, cost FROM totals WHERE account = ? AND source = ?"
+    for questions, cost in connection.execute(query, whose):
+        return Total(questions, amounts(tuple(map(tuple, json.loads(cost)))))
     return Total()
 
 
 def write_total(connection: apsw.Connection, whose: Whose, total: Total) -> None:
     """Write a total down; it goes with the lines of the same transaction."""
-    amounts = (total.amounts.pure, total.amounts.rho, *total.amounts.renyi)
-    text = json.dumps([[each.size, each.delta] for each in amounts], separators=(",", ":"))
-    connection.execute("REPLACE INTO totals VALUES (?, ?, ?, ?)", (*whose, total.questions, text))
+    row = (*whose, total.questions, cost_text(total))
+    connection.execute("REPLACE INTO totals VALUES (?, ?, ?, ?)", row)
+
+
+def cost_text(total: Total) -> str:
+    """A total's amounts as they stand in its row."""
+    return json.dumps(cost(total.amounts), separators=(",", ":"))
+
+
+def cost(amounts: Amounts) -> Cost:
+    """Amounts as the journal has them."""
+    return tuple((each.size, each.delta) for each in (amounts.pure, amounts.rho, *amounts.renyi))
+
+
+def amounts(cost: Cost) -> Amounts:
+    """Amounts back from the journal."""
+    pure, rho, *orders = (Amount(size, delta) for size, delta in cost)
+    return Amounts(pure, rho, tuple(orders))
 
 
 def question(connection: apsw.Connection, key: str) -> tuple[Answer | None, str]:

@@ -1,0 +1,153 @@
+"""Whether a ledger is what was written: every row against the journal, the journal against its seals and its anchor.
+
+What is noticed: a change to any byte that a reader can come to see; a tail that was cut; an older copy of the file,
+as long as the anchor or one seal from a receipt is newer than it. A ledger that was closed in good order is also
+compared as a whole file with the digest in its anchor, so that there not one byte can change unnoticed.
+
+What is not: an older copy of ledger and anchor together, unless a seal was kept elsewhere. Whoever may write both can
+write a whole new history; only what they cannot write (a receipt in somebody else's hands) tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+
+import apsw
+
+from obverse.errors import BadParameter, Broken
+from obverse.ledger.anchor import Anchor, Head
+from obverse.ledger.answers import Answers
+from obverse.ledger.journal import GENESIS, Kept, Line, read
+from obverse.ledger.store import ALL, TABLES, VERSION, Total, Whose, amounts, cost_text, reaches
+from obverse.ledger.writer import digest
+
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: `damage` is empty where the ledger is whole.
+
+    `whole_file` says whether every byte of the file was compared, and not only those that a reader can see.
+    """
+
+    head: Head
+    damage: tuple[str, ...]
+    whole_file: bool
+
+    def __bool__(self) -> bool:
+        return not self.damage
+
+
+def verify(path: Path, heads: Iterable[Head] = ()) -> Verdict:
+    """Read the whole ledger, while others may write; `heads` are seals from receipts or earlier verdicts."""
+    if not path.exists():
+        raise BadParameter(f"there is no ledger at {path}")
+    check = _Check(path)
+    damage = tuple(islice(check.damage(tuple(heads)), MOST_SHOWN))
+    return Verdict(check.head, damage, check.whole_file)
+
+
+class _Check:
+    """One pass over a ledger: what the journal says is made again, and compared with what is there."""
+
+    def __init__(self, path: Path) -> None:
+        self.head = Head(0, GENESIS)
+        self.whole_file = False
+        self._path = path
+        self._answers = Answers(path.with_name(path.name + ".kept"))
+        self._questions: dict[str, tuple[int, Kept | None, int | None]] = {}
+        self._charged: dict[tuple[str, str], int] = {}
+        self._totals: dict[Whose, Total] = {}
+
+    def damage(self, heads: tuple[Head, ...]) -> Iterator[str]:
+        anchor = Anchor(self._path.with_name(self._path.name + ".anchor"))
+        try:
+            known = anchor.read()
+            if known is None:
+                yield f"{anchor.path} is missing: nobody can tell whether lines were cut"
+        except Broken as error:
+            known = None
+            yield str(error)
+        if known is not None and known.file and (found := digest(self._path)):
+            self.whole_file = True
+            if found != known.file and anchor.read() == known:
+                yield "the file changed after it was closed"
+        try:
+            yield from self._rows([*heads, *([known] if known else [])])
+        except apsw.Error as error:
+            yield f"the file cannot be read: {error}"
+
+    def _rows(self, heads: list[Head]) -> Iterator[str]:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        try:
+            connection.execute("BEGIN")
+            tables = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+            if tables != TABLES or connection.pragma("user_version") != VERSION:
+                yield "its tables are not those of a ledger"
+                return
+            for (message,) in connection.execute("PRAGMA integrity_check"):
+                if message != "ok":
+                    yield f"the database is damaged: {message}"
+            yield from self._journal(connection)
+            yield from self._derived(connection)
+            for head in heads:
+                if not reaches(connection, head):
+                    yield f"line {head.number} with its seal is gone: the tail was cut, or an old copy put back"
+        finally:
+            connection.close(True)
+
+    def _journal(self, connection: apsw.Connection) -> Iterator[str]:
+        """Every line against its seal; what they add up to is remembered."""
+        lines = connection.execute("SELECT number, CAST(line AS BLOB), seal FROM journal ORDER BY number")
+        for number, line, sealed in lines:
+            expected = self.head.number + 1
+            if number != expected:
+                yield f"line {expected} is missing"
+                return
+            if sha256(self.head.seal + line).digest() != sealed:
+                yield f"line {number} is not what was sealed"
+                return
+            self.head = Head(number, sealed)
+            self._enter(number, read(line.decode()))
+
+    def _enter(self, number: int, line: Line) -> None:
+        if isinstance(line, Kept):
+            charged, _, _ = self._questions[line.key]
+            self._questions[line.key] = charged, line, number
+            return
+        tables = dict.fromkeys(line.tables)
+        whose = [(line.account, ALL), *((line.account, table) for table in tables)]
+        if line.key not in self._questions:
+            self._questions[line.key] = number, None, None
+            whose += [(ALL, table) for table in tables]
+        self._charged[line.account, line.key] = number
+        for each in whose:
+            self._totals[each] = self._totals.get(each, Total()).plus(amounts(line.cost))
+
+    def _derived(self, connection: apsw.Connection) -> Iterator[str]:
+        """The tables that follow from the journal, and the answers."""
+        charged = connection.execute("SELECT account, key, number FROM charged")
+        if {(account, key): number for account, key, number in charged} != self._charged:
+            yield "who was charged for which question is not what the journal says"
+        totals = connection.execute("SELECT account, source, questions, cost FROM totals")
+        found = {(account, source): (questions, cost) for account, source, questions, cost in totals}
+        if found != {whose: (total.questions, cost_text(total)) for whose, total in self._totals.items()}:
+            yield "the totals are not what the journal adds up to"
+        query = "SELECT key, charged, kept, digest, packed FROM questions"
+        for key, number, kept, digest_, packed in connection.execute(query):
+            known, line, at = self._questions.pop(key, (0, None, None))
+            if (number, kept, digest_) != (known, at, line and line.digest):
+                yield f"the question charged in line {number} is not what the journal says"
+            elif line is not None:
+                try:
+                    self._answers.read(key, line.digest, packed)
+                except Broken as error:
+                    yield str(error)
+        if self._questions:
+            yield f"{len(self._questions)} questions of the journal are missing"
