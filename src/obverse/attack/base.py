@@ -260,7 +260,7 @@ def judge(
 
 @dataclass(frozen=True)
 class Contest:
-    """A game set up: the attack, what it sees of targets and of people who are absent, what the judge knows."""
+    """A game set up: the attack, what it sees of targets and of absent people, what the judge knows."""
 
     attack: Attack
     view: View
