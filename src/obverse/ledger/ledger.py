@@ -12,22 +12,26 @@ between; everybody who asks it gets the answer that was kept first.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from hashlib import sha256
+from operator import add
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
 import apsw
 
+from obverse.data.schema import Neighbours
 from obverse.errors import BadParameter, Broken
 from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.answers import LARGEST_ROW, Answers
 from obverse.ledger.book import Book, Entry
-from obverse.ledger.codec import encode
+from obverse.ledger.budget import Balance, Budget, Share
+from obverse.ledger.codec import decode, encode
 from obverse.ledger.journal import Charged, Cost, Kept, Logged, digest, write
 from obverse.ledger.policy import Policy
 from obverse.ledger.store import (
@@ -42,11 +46,12 @@ from obverse.ledger.store import (
     question,
     reaches,
     read_total,
+    sources,
 )
 from obverse.ledger.verify import Verdict, verify
 from obverse.ledger.writer import Job, Writer
 from obverse.loss.filters import NOTHING, Amounts
-from obverse.loss.loss import Loss
+from obverse.loss.loss import FREE, Loss
 from obverse.release import Charge, Guarantee, Receipt
 
 Clock = Callable[[], datetime]
@@ -172,6 +177,31 @@ class Ledger:
             raise BadParameter("name an account, a table, or both: budgets are not added up over tables")
         with self._reading:
             return read_total(self._reader, (account, table))
+
+    def budget(self, account: str) -> Budget:
+        """What an account has spent and has left, on every table it knows of."""
+        allowed, policy = self.policy.account(account), self.policy
+        with self._reading, self._reader:
+            own = Balance(allowed.limits, read_total(self._reader, (account, ALL)), allowed.questions)
+            shares = tuple(
+                Share(
+                    table,
+                    Balance(policy.table(table), read_total(self._reader, (ALL, table))),
+                    read_total(self._reader, (account, table)),
+                    policy.neighbours.get(table, Neighbours.ADD_REMOVE),
+                )
+                for table in sorted({*policy.neighbours, *policy.tables, *sources(self._reader)})
+            )
+        return Budget(account, own, shares)
+
+    def loss(self, account: str = ALL, table: str = ALL) -> Loss:
+        """All that an account lost, or a table to everybody, as one value; for showing, not for deciding."""
+        seen: dict[str, str] = {}
+        for entry in self.log(account):
+            if table in (ALL, *entry.charged.tables):
+                seen[entry.charged.key] = entry.charged.guarantee
+        counted = [(decode(text), times) for text, times in Counter(seen.values()).items()]
+        return reduce(add, (times * loss for loss, times in counted if isinstance(loss, Loss)), FREE)
 
     def log(self, account: str = ALL, limit: int = -1) -> Iterator[Logged]:
         """What was charged, newest first; `limit` many at most, where it is given."""

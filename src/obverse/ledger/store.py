@@ -10,6 +10,7 @@ Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -96,6 +97,12 @@ def read_total(connection: apsw.Connection, whose: Whose) -> Total:
     return Total()
 
 
+def sources(connection: apsw.Connection) -> list[str]:
+    """The tables that anybody was charged for."""
+    query = "SELECT source FROM totals WHERE account = '' AND source <> ''"
+    return [source for (source,) in connection.execute(query)]
+
+
 def write_total(connection: apsw.Connection, whose: Whose, total: Total) -> None:
     """Write a total down; it goes with the lines of the same transaction."""
     row = (*whose, total.questions, cost_text(total))
@@ -138,3 +145,17 @@ def entries(connection: apsw.Connection, account: str, limit: int) -> list[Logge
         Logged(number, seal.hex(), cast(Charged, read(charged)), cast(Kept, read(kept)) if kept else None)
         for number, seal, charged, kept in connection.execute(query, (account, limit))
     ]
+
+
+def logged(path: Path) -> bool:
+    """Whether a write-ahead log stands beside the file, and may hold more than it."""
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def file_digest(path: Path) -> bytes:
+    """The SHA-256 of the whole file, or nothing where its log may hold more."""
+    if logged(path):
+        return b""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

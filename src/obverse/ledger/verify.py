@@ -22,8 +22,18 @@ from obverse.errors import BadParameter, Broken
 from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.answers import Answers
 from obverse.ledger.journal import GENESIS, Kept, Line, read
-from obverse.ledger.store import ALL, TABLES, VERSION, Total, Whose, amounts, cost_text, reaches
-from obverse.ledger.writer import digest
+from obverse.ledger.store import (
+    ALL,
+    TABLES,
+    VERSION,
+    Total,
+    Whose,
+    amounts,
+    cost_text,
+    file_digest,
+    logged,
+    reaches,
+)
 
 MOST_SHOWN = 20
 
@@ -73,7 +83,7 @@ class _Check:
         except Broken as error:
             known = None
             yield str(error)
-        if known is not None and known.file and (found := digest(self._path)):
+        if known is not None and known.file and (found := file_digest(self._path)):
             self.whole_file = True
             if found != known.file and anchor.read() == known:
                 yield "the file changed after it was closed"
@@ -83,8 +93,9 @@ class _Check:
             yield f"the file cannot be read: {error}"
 
     def _rows(self, heads: list[Head]) -> Iterator[str]:
+        left_open = logged(self._path)
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left_open))
         try:
             connection.execute("BEGIN")
             tables = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from contextlib import suppress
-from hashlib import file_digest
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -23,6 +22,7 @@ import apsw
 from obverse.errors import Broken, ObverseError, Refusal
 from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.book import Book
+from obverse.ledger.store import file_digest
 
 LONGEST_WAIT = 0.005
 LONGEST_LOG = 1000  # pages of the write-ahead log, before they are copied into the database
@@ -225,15 +225,6 @@ class Writer:
         with suppress(apsw.BusyError):
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._book.begin()
-            self._anchor.write(Head(self._book.head.number, self._book.head.seal, digest(self._path)))
+            self._anchor.write(Head(self._book.head.number, self._book.head.seal, file_digest(self._path)))
             self._anchor.sync()
             self._book.abandon()
-
-
-def digest(path: Path) -> bytes:
-    """The SHA-256 of a file; nothing where a write-ahead log stands beside it, which may hold more."""
-    log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        return b""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").digest()
