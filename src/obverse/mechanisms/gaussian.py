@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
@@ -11,8 +12,8 @@ from obverse.loss.curves import gaussian_profile_many
 from obverse.loss.loss import Sensitivity
 from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
+from obverse.noise.draws import add_gaussian, gaussians
 from obverse.noise.entropy import Entropy
-from obverse.noise.exact import discrete_gaussian
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,11 @@ class Gaussian(Mechanism[int, int]):
         object.__setattr__(self, "variance", positive(self.variance, "a Gaussian variance"))
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        return value + discrete_gaussian(self.variance, entropy)
+        return add_gaussian(value, self.variance, entropy)
+
+    def draw_many(self, values: Sequence[int], entropy: Entropy) -> list[int]:
+        noise = gaussians(self.variance, len(values), entropy)
+        return [int(value) + drawn for value, drawn in zip(values, noise, strict=True)]
 
     def rho(self, sensitivity: Sensitivity) -> Fraction:
         """[CKS20, Theorem 4], for several numbers by their L2 distance."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, floor, log, log1p
@@ -10,8 +11,8 @@ from obverse.loss.curves import laplace_profile, pure_renyi
 from obverse.loss.loss import Sensitivity
 from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
+from obverse.noise.draws import add_laplace, laplaces
 from obverse.noise.entropy import Entropy
-from obverse.noise.exact import discrete_laplace
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,11 @@ class Laplace(Mechanism[int, int]):
         object.__setattr__(self, "scale", positive(self.scale, "a Laplace scale"))
 
     def draw(self, value: int, entropy: Entropy) -> int:
-        return value + discrete_laplace(self.scale, entropy)
+        return add_laplace(value, self.scale, entropy)
+
+    def draw_many(self, values: Sequence[int], entropy: Entropy) -> list[int]:
+        noise = laplaces(self.scale, len(values), entropy)
+        return [int(value) + drawn for value, drawn in zip(values, noise, strict=True)]
 
     def pure(self, sensitivity: Sensitivity) -> Fraction:
         """[DR14, Theorem 3.6], on the whole numbers [GRS12]; for several numbers by their L1 distance."""

@@ -6,6 +6,8 @@ import hashlib
 import os
 from typing import Protocol
 
+from obverse.noise.stock import Stock
+
 
 class Entropy(Protocol):
     """A source of independent fair bits that sees, before each draw, what the draw is for."""
@@ -24,7 +26,10 @@ class Entropy(Protocol):
 
 
 class System:
-    """The operating system's generator: safe under fork and threads, since nothing is kept here."""
+    """The operating system's generator. Draws made ahead are kept in its own stock, safe under fork and threads."""
+
+    def __init__(self) -> None:
+        self.stock: Stock[tuple[str, int, int]] = Stock()
 
     def bytes(self, count: int) -> bytes:
         return os.urandom(count)
@@ -36,6 +41,9 @@ class System:
         pass
 
 
+BLOCK = 4096
+
+
 class Keyed:
     """Bits that follow from a key, for tests and replay; never for a release that leaves."""
 
@@ -45,10 +53,12 @@ class Keyed:
         self._spare = b""
 
     def bytes(self, count: int) -> bytes:
-        while len(self._spare) < count:
+        blocks = [self._spare]
+        for _ in range(-(-(count - len(self._spare)) // BLOCK)):
             seed = self._key + self._block.to_bytes(8, "little")
-            self._spare += hashlib.shake_256(seed).digest(max(4096, count))
+            blocks.append(hashlib.shake_256(seed).digest(BLOCK))
             self._block += 1
+        self._spare = b"".join(blocks)
         taken, self._spare = self._spare[:count], self._spare[count:]
         return taken
 
