@@ -1,7 +1,52 @@
 """Ways to leave: each adds noise to a value and knows its own privacy curve."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from obverse.mechanisms.base import Mechanism
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
 
-__all__ = ["Gaussian", "Laplace", "Mechanism"]
+if TYPE_CHECKING:
+    from obverse.mechanisms.exponential import Exponential
+    from obverse.mechanisms.noisy_max import NoisyMax
+    from obverse.mechanisms.partition import GaussianNamedCounts, NamedCounts, Partition
+    from obverse.mechanisms.permute_and_flip import PermuteAndFlip
+    from obverse.mechanisms.quantile import Quantiles
+    from obverse.mechanisms.score import Score
+    from obverse.mechanisms.top_k import TopK
+
+_PLACES = {  # imported when first used, since these import NumPy
+    "Exponential": "exponential",
+    "GaussianNamedCounts": "partition",
+    "NamedCounts": "partition",
+    "NoisyMax": "noisy_max",
+    "Partition": "partition",
+    "PermuteAndFlip": "permute_and_flip",
+    "Quantiles": "quantile",
+    "Score": "score",
+    "TopK": "top_k",
+}
+
+__all__ = [
+    "Exponential",
+    "Gaussian",
+    "GaussianNamedCounts",
+    "Laplace",
+    "Mechanism",
+    "NamedCounts",
+    "NoisyMax",
+    "Partition",
+    "PermuteAndFlip",
+    "Quantiles",
+    "Score",
+    "TopK",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"obverse.mechanisms has no {name}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"obverse.mechanisms.{_PLACES[name]}"), name)

@@ -43,6 +43,8 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     """
     if x == 0:
         return 1 << bits, 1 << bits
+    if x > bits:
+        return 0, 1
     halvings = max(0, (x.numerator // x.denominator).bit_length() + 8)
     width = bits + halvings + 3 * (x.numerator // x.denominator) // 2 + 16
     one, over = 1 << width, x.denominator << halvings
