@@ -85,7 +85,7 @@ def _story(folder: Path, paint: Paint) -> Iterator[str]:
 
 
 def _exact(folder: Path, paint: Paint) -> Iterator[str]:
-    """What a differencing pair of exact counts gives away.  [Den80]"""
+    """What a differencing pair of exact counts gives away.  [DDS79]"""
     import duckdb
 
     from obverse.data.files import literal
@@ -102,9 +102,8 @@ def _exact(folder: Path, paint: Paint) -> Iterator[str]:
     yield from _sql(BUT_HER, paint)
     yield f"   → {but_her:,}"
     yield ""
-    yield f"   {everybody:,} − {but_her:,} = {everybody - but_her}: " + paint(
-        "bad", "she earns more than $50,000. The totals have told you about one person, for certain."
-    )
+    yield f"   {everybody:,} − {but_her:,} = {everybody - but_her}: {paint('bad', 'she earns more than $50,000.')}"
+    yield "   The totals have told you about one person, for certain."
 
 
 def _private(research: Account, paint: Paint) -> Iterator[str]:
@@ -119,9 +118,9 @@ def _private(research: Account, paint: Paint) -> Iterator[str]:
     for answered in (first, second):
         yield f"   → {_number(answered):,.0f} {paint('margin', f'± {answered.margins[0][0]:,.0f}')}"
     yield ""
-    yield f"   {_number(first):,.0f} − {_number(second):,.0f} = {gap:,.0f} ± {margin:,.0f}: " + paint(
-        "good", "that says nothing about her."
-    )
+    yield f"   {_number(first):,.0f} − {_number(second):,.0f} = {gap:,.0f} ± {margin:,.0f}: ".replace(
+        "= -", "= −"
+    ) + paint("good", "that says nothing about her.")
     yield "   Whoever reads both answers, whatever they know already, can change their odds about any one person"
     yield "   by a factor of at most e^0.2 = 1.22: two questions at ε = 0.1 each. That is a theorem."
 
@@ -147,9 +146,8 @@ def _again(research: Account, paint: Paint) -> Iterator[str]:
     yield paint("head", "4  Every question is paid for, once")
     for line in str(research.budget()).splitlines():
         yield f"   {line}"
-    yield f"   The first question again: {_number(again):,.0f}. " + paint(
-        "good", "The same answer, free: averaging many answers does not wear the noise away."
-    )
+    yield f"   The first question again: {_number(again):,.0f}. {paint('good', 'The same answer, free:')}"
+    yield "   asking often does not wear the noise away."
 
 
 def _refused(research: Account, paint: Paint) -> Iterator[str]:
@@ -169,7 +167,7 @@ def _next(paint: Paint) -> Iterator[str]:
     for command, what in (
         ("obverse demo --into census", "this table and its settings, to ask your own questions"),
         ("obverse draft people.csv > people.toml", "a first settings file for a table of yours"),
-        ("obverse --help", "everything else: anonymise a table, attack a release, watch the ledger"),
+        ("obverse --help", "everything else: anonymise a table, attack a release"),
     ):
         yield f"   {paint('code', f'{command:40}')}{what}"
     yield f"   {'docs/quickstart.md':40}the same from Python, step by step"

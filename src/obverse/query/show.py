@@ -61,9 +61,11 @@ def table(answer: Answer, paint: Paint = lambda style, text: text) -> list[str]:
 def notes(answered: Answered) -> list[str]:
     """What was charged, for whom it holds, how sure the ± is."""
     receipt, schema = answered.receipt, answered.plan.question.schema
-    charged = "asked before: the same answer, free" if receipt.again else f"cost {cost(answered.loss)}"
+    paid = f"cost {cost(answered.loss)}, for {protects(schema)}"
+    if receipt.again:
+        paid = f"asked before: the same answer, free (it {paid})"
     sure = f"each ± holds in {float(100 * answered.plan.confidence):.4g} % of runs"
-    return [f"{charged}, for {protects(schema)}", f"{sure}; receipt {receipt.number}"]
+    return [paid, f"{sure}; receipt {receipt.number}"]
 
 
 def cost(loss: Loss) -> str:
