@@ -94,8 +94,8 @@ def _exact(folder: Path, paint: Paint) -> Iterator[str]:
         connection.execute(f"CREATE VIEW people AS FROM read_csv({literal(str(folder / 'adult.csv'))})")
         everybody, but_her = (connection.execute(sql).fetchall()[0][0] for sql in (RICH, BUT_HER))
     yield paint("head", "1  Two harmless counts")
-    yield "   The 1994 US census extract “Adult”: 32,561 people. One of them is a woman of 52 with a doctorate;"
-    yield "   you know her. A database that shows only totals over thousands of people answers:"
+    yield "   “Adult”, an extract of the 1994 US census: 32,561 people. One of them is a woman of 52 with a"
+    yield "   doctorate, whom you know. A database that shows only totals over thousands of people answers:"
     yield ""
     yield from _sql(RICH, paint)
     yield f"   → {everybody:,}"
