@@ -11,7 +11,7 @@ from obverse.query.ask import Ask
 
 if TYPE_CHECKING:
     from obverse.curator.curator import Curator
-    from obverse.ledger.ledger import Budget
+    from obverse.ledger.budget import Budget
 
 
 @dataclass(frozen=True)

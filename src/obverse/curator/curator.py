@@ -20,6 +20,7 @@ from obverse.data.schema import Schema
 from obverse.data.settings import load
 from obverse.data.table import Tables
 from obverse.errors import BadSource
+from obverse.ledger.budget import Budget
 from obverse.ledger.ledger import Clock, Ledger
 from obverse.ledger.policy import Account as Allowed
 from obverse.ledger.policy import Policy
@@ -71,11 +72,8 @@ class Curator:
 
     def ask(self, sql: str, to: str = CURATOR) -> Answered:
         """The private answer to a question in SQL."""
-        request = Ask(sql)
-        release = self.release(request, to)
-        return Answered(
-            release.value, request.plan(self.schemas, self.ledger.policy.terms(to)), release.receipt
-        )
+        release = self.release(Ask(sql), to)
+        return Answered(release.value, cast(AskPlan, release.plan), release.receipt)
 
     def account(self, name: str) -> Account:
         """The analyst's side of this door."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from obverse.errors import BadQuestion
 
@@ -135,7 +135,9 @@ def _select(text: str) -> tuple[exp.Select, str]:
         trees = [tree for tree in dialect.parser().parse(tokens, text) if tree is not None]
     except (SqlglotError, RecursionError) as error:
         raise BadQuestion(f"this is not SQL that can be read: {_place(error)}") from None
-    if len(trees) != 1:
+    if not trees:
+        raise BadQuestion("there is no question: SELECT COUNT(*) FROM …")
+    if len(trees) > 1:
         raise BadQuestion(f"ask one question at a time, not {len(trees)}")
     if not isinstance(trees[0], exp.Select):
         raise BadQuestion(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from sqlglot import exp
 
-from obverse.data.schema import Category, Schema
+from obverse.data.schema import Category, Schema, Type
 from obverse.errors import BadQuestion
 from obverse.query.released import ANSWERED
 from obverse.query.scalar import Typed, condition, shown, typed
@@ -294,5 +294,5 @@ def _filtered(value: Typed | None, only: exp.Expr) -> Typed:
     kept = exp.Literal.number("1") if value is None else value.sql
     sql = exp.Case(ifs=[exp.If(this=only, true=kept)])
     if value is None:
-        return Typed(sql, None)
-    return Typed(sql, value.type, value.interval, value.domain, finite=value.finite)
+        return Typed(sql, Type.INTEGER, size=1)
+    return replace(value, sql=sql, column=None, literal=False)

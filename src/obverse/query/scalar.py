@@ -9,10 +9,11 @@ before they reach it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, inf
+from sys import float_info
 
 from sqlglot import exp
 
@@ -22,6 +23,7 @@ from obverse.errors import BadQuestion
 DOUBLE = exp.DataType.build("DOUBLE")
 Interval = tuple[Fraction, Fraction]
 LARGEST_DOMAIN = 10_000
+LARGEST = {Type.INTEGER: 2.0**63, Type.REAL: float_info.max}
 NUMBERS = (Type.INTEGER, Type.REAL)
 
 
@@ -29,7 +31,8 @@ NUMBERS = (Type.INTEGER, Type.REAL)
 class Typed:
     """A total expression, its type, the interval its numbers lie in, and all the values it can take if they are few.
 
-    `column` is set where the expression is a bare column.
+    `interval` is where the declared bounds of its columns put it; `size` is what it cannot exceed whatever the rows
+    hold, and no NaN comes of finite sizes. `column` is set where the expression is a bare column.
     """
 
     sql: exp.Expr
@@ -37,8 +40,19 @@ class Typed:
     interval: Interval | None = None
     domain: tuple[Category, ...] | None = None
     column: Column | None = None
-    finite: bool = True
-    literal: bool = field(default=False)
+    size: float = inf
+    literal: bool = False
+
+    @property
+    def finite(self) -> bool:
+        """Whether it can be neither infinite nor NaN."""
+        return self.size < inf or self.type not in NUMBERS
+
+
+ANSWERED = (
+    "+ - * / // %, comparisons, AND OR NOT, BETWEEN, IN, IS, LIKE, CASE, COALESCE, FLOOR CEIL ROUND ABS SQRT LN, "
+    "LOWER UPPER TRIM LENGTH, and YEAR QUARTER MONTH DAY HOUR MINUTE of a date"
+)
 
 
 def typed(node: exp.Expr, schema: Schema) -> Typed:
@@ -76,7 +90,7 @@ def _column(node: exp.Column, schema: Schema) -> Typed:
     domain = column.categories
     if domain is None and column.type is Type.INTEGER and interval is not None:
         domain = _whole_domain(interval)
-    return Typed(sql, column.type, interval, domain, column)
+    return Typed(sql, column.type, interval, domain, column, LARGEST.get(column.type, inf))
 
 
 def _bounds(column: Column) -> Interval | None:
@@ -101,10 +115,12 @@ def _constant(value: Fraction) -> Typed:
         if abs(value) >= 2**63:
             raise BadQuestion("a whole number in a question stays below 2^63")
         whole = value.numerator
-        return Typed(_whole(whole), Type.INTEGER, (value, value), (whole,), literal=True)
+        return Typed(_whole(whole), Type.INTEGER, (value, value), (whole,), size=abs(whole), literal=True)
     if not 2**-200 < abs(value) < 2**200:
         raise BadQuestion("a number in a question lies between 2^-200 and 2^200")
-    return Typed(_double(exp.Literal.number(repr(float(value)))), Type.REAL, (value, value), literal=True)
+    number = float(value)
+    sql = _double(exp.Literal.number(repr(number)))
+    return Typed(sql, Type.REAL, (value, value), size=abs(number), literal=True)
 
 
 def _whole(value: int) -> exp.Expr:
@@ -117,7 +133,7 @@ def _negative(node: exp.Neg, schema: Schema) -> Typed:
     if inner.literal and inner.interval:
         return _constant(-inner.interval[0])
     interval = None if inner.interval is None else (-inner.interval[1], -inner.interval[0])
-    return _real(exp.Neg(this=_as_double(inner)), interval, inner)
+    return _real(exp.Neg(this=_as_double(inner)), interval, inner.size, inner)
 
 
 def _double(sql: exp.Expr) -> exp.Expr:
@@ -128,11 +144,11 @@ def _as_double(value: Typed) -> exp.Expr:
     return value.sql if value.type is Type.REAL else _double(value.sql)
 
 
-def _real(sql: exp.Expr, interval: Interval | None, *inputs: Typed) -> Typed:
-    """A computed number: whole if all that went in was, and perhaps infinite."""
+def _real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed) -> Typed:
+    """A computed number, whole if all that went in was."""
     whole = all(each.type is Type.INTEGER for each in inputs)
     domain = _whole_domain(interval) if whole and interval is not None else None
-    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain, finite=False)
+    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain, size=size)
 
 
 def _arithmetic(node: exp.Binary, schema: Schema) -> Typed:
@@ -140,7 +156,8 @@ def _arithmetic(node: exp.Binary, schema: Schema) -> Typed:
     interval = None
     if left.interval is not None and right.interval is not None:
         interval = _INTERVALS[type(node)](left.interval, right.interval)
-    return _real(type(node)(this=_as_double(left), expression=_as_double(right)), interval, left, right)
+    size = left.size * right.size if isinstance(node, exp.Mul) else left.size + right.size
+    return _real(type(node)(this=_as_double(left), expression=_as_double(right)), interval, size, left, right)
 
 
 def _products(a: Interval, b: Interval) -> Interval:
@@ -169,11 +186,11 @@ def _quotient(node: exp.Binary, schema: Schema) -> Typed:
         safe=False,
     )
     if not isinstance(node, exp.IntDiv):
-        return Typed(exp.Paren(this=sql), Type.REAL, interval, finite=False)
+        return Typed(exp.Paren(this=sql), Type.REAL, interval)
     if interval is not None:
         interval = Fraction(floor(interval[0])), Fraction(ceil(interval[1]))
     domain = _whole_domain(interval) if interval else None
-    return Typed(_function("TRUNC", sql), Type.REAL, interval, domain, finite=False)
+    return Typed(_function("TRUNC", sql), Type.REAL, interval, domain)
 
 
 def _remainder(node: exp.Mod, schema: Schema) -> Typed:
@@ -188,7 +205,7 @@ def _remainder(node: exp.Mod, schema: Schema) -> Typed:
     sql = exp.Mod(this=_as_double(left), expression=exp.Nullif(this=_as_double(right), expression=zero))
     whole = left.type is Type.INTEGER and right.type is Type.INTEGER
     domain = _whole_domain(interval) if whole and interval is not None else None
-    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain, finite=False)
+    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain)
 
 
 def _function(name: str, *arguments: exp.Expr) -> exp.Expr:
@@ -210,7 +227,7 @@ def _rounded(node: exp.Func, schema: Schema) -> Typed:
             interval = Fraction(ceil(inner.interval[0])), interval[1]
     name = {exp.Floor: "FLOOR", exp.Ceil: "CEIL", exp.Round: "ROUND"}[type(node)]
     domain = _whole_domain(interval) if interval is not None else None
-    return Typed(_function(name, _as_double(inner)), Type.REAL, interval, domain, finite=inner.finite)
+    return Typed(_function(name, _as_double(inner)), Type.REAL, interval, domain, size=inner.size)
 
 
 def _absolute(node: exp.Abs, schema: Schema) -> Typed:
@@ -219,7 +236,7 @@ def _absolute(node: exp.Abs, schema: Schema) -> Typed:
     if inner.interval is not None:
         low, high = inner.interval
         interval = max(low, -high, Fraction(0)), max(-low, high)
-    return _real(_function("ABS", _as_double(inner)), interval, inner)
+    return _real(_function("ABS", _as_double(inner)), interval, inner.size, inner)
 
 
 def _root(node: exp.Sqrt, schema: Schema) -> Typed:
@@ -229,13 +246,13 @@ def _root(node: exp.Sqrt, schema: Schema) -> Typed:
     interval = None
     if inner.interval is not None:
         interval = Fraction(0), max(Fraction(1), inner.interval[1])
-    return Typed(sql, Type.REAL, interval, finite=False)
+    return Typed(sql, Type.REAL, interval, size=max(1.0, inner.size))
 
 
 def _logarithm(node: exp.Ln, schema: Schema) -> Typed:
     """ln x, NULL at 0 and below."""
     inner = number(node.this, schema)
-    return Typed(_function("LN", _guarded(_as_double(inner), exp.GT)), Type.REAL, finite=False)
+    return Typed(_function("LN", _guarded(_as_double(inner), exp.GT)), Type.REAL, size=inner.size)
 
 
 def _guarded(sql: exp.Expr, test: type[exp.Binary]) -> exp.Expr:
@@ -257,7 +274,7 @@ def _alike(left: Typed, right: Typed, node: exp.Expr) -> tuple[exp.Expr, exp.Exp
     if left.type in NUMBERS and right.type in NUMBERS:
         if left.type is right.type is Type.INTEGER:
             return left.sql, right.sql
-        return finite_sql(left), finite_sql(right)
+        return _as_double(_kept_finite(left)), _as_double(_kept_finite(right))
     if left.literal and right.type in _MOMENTS:
         left = _moment(left, right.type)
     if right.literal and left.type in _MOMENTS:
@@ -268,11 +285,15 @@ def _alike(left: Typed, right: Typed, node: exp.Expr) -> tuple[exp.Expr, exp.Exp
 
 
 def finite_sql(value: Typed) -> exp.Expr:
-    """A number as DOUBLE, NULL where a computation left the finite ones."""
-    sql = _as_double(value)
+    """The value, NULL where a computation left the finite numbers."""
+    sql = value.sql
     if value.finite:
         return sql
     return exp.Case(ifs=[exp.If(this=exp.Anonymous(this="isfinite", expressions=[sql.copy()]), true=sql)])
+
+
+def _kept_finite(value: Typed) -> Typed:
+    return replace(value, sql=finite_sql(value))
 
 
 _MOMENTS: dict[Type | None, tuple[type[date], str]] = {
@@ -301,7 +322,7 @@ def _cast(node: exp.Cast, schema: Schema) -> Typed:
     if inner.literal and (moment := {"DATE": Type.DATE, "TIMESTAMP": Type.TIMESTAMP}.get(str(target.value))):
         return _moment(inner, moment)
     if str(target.value) in ("DOUBLE", "FLOAT", "DECIMAL") and inner.type in NUMBERS:
-        return Typed(_as_double(inner), Type.REAL, inner.interval, finite=inner.finite)
+        return Typed(_as_double(inner), Type.REAL, inner.interval, size=inner.size)
     raise BadQuestion(f"{shown(node)} is not answered: declare the column with the type you need")
 
 
@@ -340,8 +361,7 @@ def _is(node: exp.Is, schema: Schema) -> Typed:
     test = node.expression
     if isinstance(test, exp.Null):
         found = typed(node.this, schema)
-        sql = finite_sql(found) if found.type in NUMBERS else found.sql
-        return _truth(exp.Is(this=sql, expression=exp.Null()))
+        return _truth(exp.Is(this=finite_sql(found), expression=exp.Null()))
     if isinstance(test, exp.Boolean):
         return _truth(exp.Is(this=condition(node.this, schema), expression=test))
     raise BadQuestion(f"{shown(node)}: IS is followed by NULL, TRUE or FALSE")
@@ -365,7 +385,7 @@ def _case(node: exp.Case, schema: Schema) -> Typed:
     ifs = [exp.If(this=condition(test, schema), true=part) for test, part in zip(tests, parts, strict=False)]
     default = parts[-1] if len(parts) > len(ifs) else None
     return Typed(
-        exp.Case(ifs=ifs, default=default), shared.type, shared.interval, shared.domain, finite=shared.finite
+        exp.Case(ifs=ifs, default=default), shared.type, shared.interval, shared.domain, size=shared.size
     )
 
 
@@ -379,14 +399,14 @@ def _coalesce(node: exp.Coalesce, schema: Schema) -> Typed:
     values = [typed(value, schema) for value in (node.this, *node.expressions)]
     shared, parts = _unified(values, node)
     sql = exp.Coalesce(this=parts[0], expressions=parts[1:])
-    return Typed(sql, shared.type, shared.interval, shared.domain, finite=shared.finite)
+    return Typed(sql, shared.type, shared.interval, shared.domain, size=shared.size)
 
 
 def _unified(values: list[Typed], node: exp.Expr) -> tuple[Typed, list[exp.Expr]]:
     """What several alternatives have in common: one type, the interval around theirs, all their values."""
     types = {value.type for value in values if value.type is not None}
     if types == set(NUMBERS):
-        values = [Typed(_as_double(v), Type.REAL, v.interval, v.domain, finite=v.finite) for v in values]
+        values = [Typed(_as_double(v), Type.REAL, v.interval, v.domain, size=v.size) for v in values]
         types = {Type.REAL}
     if len(types) > 1:
         raise BadQuestion(
@@ -401,10 +421,8 @@ def _unified(values: list[Typed], node: exp.Expr) -> tuple[Typed, list[exp.Expr]
     domain = None
     if domains and len(domains) == len(known):
         domain = tuple(dict.fromkeys(member for each in domains for member in each))
-    finite = all(value.finite for value in values)
-    return Typed(values[0].sql, next(iter(types), None), interval, domain, finite=finite), [
-        v.sql for v in values
-    ]
+    size = max((value.size for value in known), default=0.0)
+    return Typed(values[0].sql, next(iter(types), None), interval, domain, size=size), [v.sql for v in values]
 
 
 def _part(node: exp.Func, schema: Schema) -> Typed:
@@ -421,7 +439,7 @@ def _part(node: exp.Func, schema: Schema) -> Typed:
         if isinstance(low, date) and isinstance(high, date):
             interval = Fraction(low.year), Fraction(high.year)
     sql = exp.Extract(this=exp.var(name), expression=moment.sql)
-    return Typed(sql, Type.INTEGER, interval, _whole_domain(interval) if interval else None)
+    return Typed(sql, Type.INTEGER, interval, _whole_domain(interval) if interval else None, size=1e6)
 
 
 _PARTS: dict[str, Interval | None] = {
@@ -446,7 +464,7 @@ def _length(node: exp.Length, schema: Schema) -> Typed:
     inner = typed(node.this, schema)
     if inner.type is not Type.TEXT:
         raise BadQuestion(f"{shown(node)}: LENGTH takes a text")
-    return Typed(exp.Length(this=inner.sql), Type.INTEGER)
+    return Typed(exp.Length(this=inner.sql), Type.INTEGER, size=2.0**63)
 
 
 def shown(node: exp.Expr) -> str:

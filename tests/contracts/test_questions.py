@@ -1,0 +1,177 @@
+"""Whole questions recorded on a table and replayed on its neighbours, through the real engine.
+
+With the same random bits both runs must do the same things in the same order, and what goes into each mechanism
+must be no further apart than was charged. With no noise at all the answer is the engine's own.  [Re:cord-play]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
+from obverse.engines.duckdb import DuckDB
+from obverse.loss.loss import Sensitivity
+from obverse.mechanisms.base import Mechanism
+from obverse.noise.entropy import Entropy, Keyed
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import Terms
+
+Record = dict[str, object]
+COLUMNS = (
+    Column("id", Type.INTEGER),
+    Column("age", Type.INTEGER, low=Fraction(0), high=Fraction(120)),
+    Column("sex", Type.TEXT, categories=("f", "m")),
+    Column("pay", Type.REAL, low=Fraction(-10), high=Fraction(1000, 3)),
+)
+TYPES = pa.schema([("id", pa.int64()), ("age", pa.int64()), ("sex", pa.string()), ("pay", pa.float64())])
+QUESTIONS = (
+    "SELECT COUNT(*) FROM t",
+    "SELECT COUNT(pay) FROM t WHERE age / (age - 30) > 1",
+    "SELECT SUM(age) FROM t WHERE sex = 'f' OR pay > 10",
+    "SELECT SUM(pay), AVG(pay), AVG(age) FROM t",
+    "SELECT SUM(pay * pay - age) FROM t WHERE LN(pay) < 5",
+    "SELECT COUNT(DISTINCT age), COUNT(DISTINCT id) FROM t",
+    "SELECT sex, COUNT(*), SUM(pay), AVG(age), COUNT(DISTINCT id) FROM t GROUP BY sex",
+    "SELECT sex, FLOOR(age / 30) AS decade, COUNT(*), SUM(age) FROM t GROUP BY 1, 2 HAVING COUNT(*) > 0",
+    "SELECT CASE WHEN pay % 7 < 3 THEN 'low' ELSE 'high' END AS band, COUNT(*), AVG(pay) FROM t GROUP BY 1",
+    "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
+)
+
+
+def record(id: object, age: object, sex: object, pay: object) -> Record:
+    return {"id": id, "age": age, "sex": sex, "pay": pay}
+
+
+BASE = [record(i % 6, 7 * i % 130, "fm"[i % 2], 13.7 * i - 40) for i in range(24)]
+EXTREMES = [
+    record(99, 2**62, "f", 1.7e308),
+    record(99, -(2**62), "m", -1.7e308),
+    record(0, 30, "f", float("nan")),
+    record(0, 30, "m", float("inf")),
+    record(None, None, None, None),
+    record(99, 45, "a new key", 0.0),
+    record(3, 120, "f", 1000 / 3),
+]
+
+
+def neighbours(unit: Unit) -> list[list[Record]]:
+    """Tables one unit away from BASE."""
+    if unit.column is None:
+        return [BASE[1:], BASE[:7] + BASE[8:], *([*BASE, extreme] for extreme in EXTREMES)]
+    crowd = [record(99, 5 * i, "fm"[i % 2], 1e9 * i) for i in range(40)]
+    gone = [[row for row in BASE if row["id"] != person] for person in (0, 5)]
+    return [*gone, [*BASE, *crowd], *([*BASE, extreme] for extreme in EXTREMES if extreme["id"] == 99)]
+
+
+UNITS = (Unit(), Unit("id", rows=2), Unit("id", rows=30))
+KINDS = [(unit, Neighbours.ADD_REMOVE) for unit in UNITS] + [(UNITS[0], Neighbours.REPLACE)]
+
+
+def schema(folder: Path, unit: Unit, kind: Neighbours = Neighbours.ADD_REMOVE) -> Schema:
+    return Schema("t", str(folder / "t.arrow"), COLUMNS, unit, kind)
+
+
+def tables(rows: list[Record], known: Schema) -> DuckDB:
+    pyarrow.feather.write_feather(pa.Table.from_pylist(rows, TYPES), known.source)
+    return DuckDB([known])
+
+
+class Recorder(Keyed):
+    """Replays the same bits, and writes down what each mechanism is given."""
+
+    def __init__(self) -> None:
+        super().__init__("replay")
+        self.seen: list[tuple[object, tuple[int, ...]]] = []
+
+    def watch(self, mechanism: object, value: object) -> None:
+        assert isinstance(value, tuple)
+        self.seen.append((mechanism, value))
+
+
+@pytest.mark.parametrize(("unit", "kind"), KINDS)
+def test_neighbours_differ_by_no_more_than_is_charged(tmp_path: Path, unit: Unit, kind: Neighbours) -> None:
+    known = schema(tmp_path, unit, kind)
+    plans = [Ask(question).plan({"t": known}, Terms()) for question in QUESTIONS]
+    pairs = [(BASE, other) for other in neighbours(unit)]
+    if kind is Neighbours.REPLACE:
+        swapped = [[extreme, *BASE[1:]] for extreme in EXTREMES]
+        pairs = [(BASE, other) for other in swapped] + [(swapped[0], swapped[1])]
+    recorded: dict[int, list[list[tuple[object, tuple[int, ...]]]]] = {}
+    for one, other in pairs:
+        for rows in (one, other):
+            if id(rows) not in recorded:
+                engine = tables(rows, known)
+                recorded[id(rows)] = [run(plan, engine) for plan in plans]
+        for plan, here, there in zip(plans, recorded[id(one)], recorded[id(other)], strict=True):
+            assert [mechanism for mechanism, _ in here] == [mechanism for mechanism, _ in there]
+            for total, (_, mine), (_, theirs) in zip(plan.noisy, here, there, strict=True):
+                apart = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
+                assert sum(apart) <= total.sensitivity.l1, plan.text
+                assert sum(x * x for x in apart) <= total.sensitivity.l2_squared, plan.text
+                assert max(apart) <= total.sensitivity.most, plan.text
+
+
+def run(plan: AskPlan, engine: DuckDB) -> list[tuple[object, tuple[int, ...]]]:
+    recorder = Recorder()
+    plan.run(engine, recorder)
+    return recorder.seen
+
+
+@dataclass(frozen=True)
+class Silent(Mechanism[int, int]):
+    """No noise: for comparing with the engine's own answer."""
+
+    def draw(self, value: int, entropy: Entropy) -> int:
+        return value
+
+    def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
+        return 1.0
+
+    def interval(self, confidence: float) -> int:
+        return 0
+
+
+def silent(plan: AskPlan) -> AskPlan:
+    quiet = tuple(replace(total, mechanism=Silent()) for total in plan.noisy)  # type: ignore[arg-type]
+    return replace(plan, noisy=quiet)
+
+
+INSIDE = [record(i % 6, i % 120, "fm"[i % 2], (i * i % 300) / 8) for i in range(60)]
+OWN = (
+    "SELECT COUNT(*) FROM t",
+    "SELECT COUNT(*), SUM(age), AVG(age), AVG(pay), SUM(pay) FROM t WHERE age BETWEEN 10 AND 90 OR sex = 'm'",
+    "SELECT SUM(age * 2 - pay), SUM(ABS(pay - 20)), COUNT(DISTINCT age) FROM t WHERE NOT (sex LIKE 'f%')",
+    "SELECT sex, COUNT(*), SUM(age) / COUNT(*) AS mean, AVG(pay) FROM t GROUP BY sex ORDER BY sex",
+    "SELECT FLOOR(age / 40) AS k, COUNT(*) FILTER (WHERE pay > 9) AS n FROM t GROUP BY 1 HAVING COUNT(*) > 3 ORDER BY k",
+    "SELECT sex, COUNT(*) AS n, COUNT(DISTINCT id) FROM t WHERE age // 7 > 2 AND age % 5 <> 1 GROUP BY sex ORDER BY n DESC",
+    "SELECT CASE WHEN age < 50 THEN 'young' ELSE 'old' END AS k, ROUND(100.0 * SUM(pay) / SUM(age), 2) FROM t GROUP BY 1 ORDER BY 1",
+)
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit("id", rows=30)])
+@pytest.mark.parametrize("question", OWN)
+def test_without_noise_the_answer_is_the_engines_own(tmp_path: Path, unit: Unit, question: str) -> None:
+    known = schema(tmp_path, unit)
+    engine = tables(INSIDE, known)
+    answer = silent(Ask(question).plan({"t": known}, Terms())).run(engine, Keyed(""))
+    with duckdb.connect() as raw:
+        raw.register("t", pa.Table.from_pylist(INSIDE, TYPES))
+        expected = raw.execute(question).fetchall()
+    assert len(answer.rows) == len(expected)
+    for mine, theirs in zip(answer.rows, expected, strict=True):
+        for ours, engines in zip(mine, theirs, strict=True):
+            assert ours == (engines if isinstance(engines, str) else pytest.approx(engines, rel=1e-6))
+
+
+def test_a_question_costs_the_same_on_every_table() -> None:
+    """The plan is made before a row is read: noise, charge and key cannot depend on rows."""
+    known = Schema("t", "/nowhere/t.arrow", COLUMNS)
+    assert Ask(QUESTIONS[6]).plan({"t": known}, Terms()).guarantee.epsilon() == 0.1
