@@ -121,8 +121,8 @@ def _private(research: Account, paint: Paint) -> Iterator[str]:
     yield f"   {_number(first):,.0f} − {_number(second):,.0f} = {gap:,.0f} ± {margin:,.0f}: ".replace(
         "= -", "= −"
     ) + paint("good", "that says nothing about her.")
-    yield "   Whoever reads both answers, whatever they know already, can change their odds about any one person"
-    yield "   by a factor of at most e^0.2 = 1.22: two questions at ε = 0.1 each. That is a theorem."
+    yield "   Whoever reads both answers, whatever they know already, can change their odds about any one"
+    yield "   person by a factor of at most e^0.2 = 1.22: two questions at ε = 0.1 each. That is a theorem."
 
 
 def _tabulated(research: Account, paint: Paint) -> Iterator[str]:
