@@ -50,6 +50,13 @@ def test_a_set_allows_its_members():
     assert _allows("{Lima, Oslo}", "place") == [False, True, True]
 
 
+def test_intervals_are_numbers_where_they_stand_alone():
+    """And months are not: 2020-01 would be an interval that ends before it begins."""
+    spans, months = pa.table({"x": ["10-19", "5", "*"]}), pa.table({"x": ["2020-01", "2020-02"]})
+    assert encode([spans], ["x"])[0].low[0, 0] < encode([spans], ["x"])[0].high[0, 0]
+    assert encode([months], ["x"])[0].exact
+
+
 def test_missing_is_like_missing_and_unlike_all_else():
     table = pa.table({"age": pa.array([None, None, 5]), "place": ["a", None, "a"]})
     (boxes,) = encode([table], ["age", "place"])

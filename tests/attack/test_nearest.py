@@ -42,3 +42,9 @@ def test_equal_records_are_all_found(rows):
     same = np.ones((rows, 3), np.float32)
     distance, index = Nearest(Boxes(same, same)).search(same[:1], 3)
     assert (distance == 0).all() and index.shape == (1, min(3, rows))
+
+
+def test_wide_equal_boxes_are_not_cut_for_their_rounding():
+    """Centres are compared, not ends one by one: 0.5063291 + 1 − 0.5063291 − 1 is not 0 in single precision."""
+    low, high = np.full((200, 1), 0.5063291, np.float32), np.ones((200, 1), np.float32)
+    assert (Nearest(Boxes(low, high)).search(np.ones((3, 1), np.float32))[0] == 0).all()

@@ -39,7 +39,8 @@ def encode(tables: Sequence[pa.Table], columns: Sequence[str], ladders: Ladders 
     for j, name in enumerate(columns):
         cells = [_cells(table, name) for table in tables]
         ladder = (ladders or {}).get(name, ())
-        pairs = _numbers(cells, name) if any(map(_numeric, cells)) else _codes(cells, ladder)
+        numbers = any(map(_numeric, cells)) or (not ladder and _intervals(cells))
+        pairs = _numbers(cells, name) if numbers else _codes(cells, ladder)
         for low, high, pair in zip(lows, highs, pairs, strict=True):
             low[:, j], high[:, j] = pair
     return [
@@ -94,6 +95,20 @@ def _numbers(columns: Sequence[pa.Array], name: str) -> list[_Pair]:
         return np.where(np.isnan(end), np.float32(MISSING), inside)
 
     return [(scaled(low, MISSING, above), scaled(high, 1.0, below)) for low, high, above, below in spans]
+
+
+def _intervals(columns: Sequence[pa.Array]) -> bool:
+    """Whether text that stands alone is of numbers: an interval somewhere, and nothing else but numbers."""
+    found = False
+    for cells in columns:
+        for text in cells.cast(pa.string()).unique().to_pylist():
+            span = _SPAN.match(text) if text is not None else None
+            if span and float(span[2]) > float(span[3]):
+                return False
+            found = found or span is not None
+            if not (text in (None, ANY) or span or _SIDE.match(text) or re.fullmatch(_NUMBER, text)):
+                return False
+    return found
 
 
 def _plain(cells: pa.Array) -> _Spans:

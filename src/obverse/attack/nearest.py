@@ -93,7 +93,7 @@ def _split(low: Reals, high: Reals, order: Indices, start: int, end: int) -> tup
         spread = 0.0
         for i in range(len(rows)):
             a, b = rows[i], rows[(i * 7 + 3) % len(rows)]
-            spread += min(1.0, abs(low[a, j] + high[a, j] - low[b, j] - high[b, j]) / 2)
+            spread += min(1.0, abs((low[a, j] + high[a, j]) - (low[b, j] + high[b, j])) / 2)
         if spread > most:
             best, most = j, spread
     if best < 0:
