@@ -89,7 +89,7 @@ class _Check:
                 yield "the file changed after it was closed"
         try:
             yield from self._rows([*heads, *([known] if known else [])])
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             yield f"the file cannot be read: {error}"
 
     def _rows(self, heads: list[Head]) -> Iterator[str]:
@@ -102,9 +102,10 @@ class _Check:
             if tables != TABLES or connection.pragma("user_version") != VERSION:
                 yield "its tables are not those of a ledger"
                 return
-            for (message,) in connection.execute("PRAGMA integrity_check"):
-                if message != "ok":
-                    yield f"the database is damaged: {message}"
+            messages = [message for (message,) in connection.execute("PRAGMA integrity_check")]
+            if messages != ["ok"]:
+                yield f"the database is damaged: {messages[0]}"
+                return
             yield from self._journal(connection)
             yield from self._derived(connection)
             for head in heads:
@@ -125,7 +126,11 @@ class _Check:
                 yield f"line {number} is not what was sealed"
                 return
             self.head = Head(number, sealed)
-            self._enter(number, read(line.decode()))
+            try:
+                self._enter(number, read(line.decode()))
+            except (KeyError, TypeError, ValueError):
+                yield f"line {number} has its seal and makes no sense: it was not written by Obverse"
+                return
 
     def _enter(self, number: int, line: Line) -> None:
         if isinstance(line, Kept):
