@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -26,7 +27,7 @@ from types import TracebackType
 import apsw
 
 from obverse.data.schema import Neighbours
-from obverse.errors import BadParameter, Broken
+from obverse.errors import BadParameter, BadSource, Broken
 from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.answers import LARGEST_ROW, Answers
 from obverse.ledger.book import Book, Entry
@@ -122,13 +123,14 @@ class Ledger:
         self._process = os.getpid()
         self._answers = Answers(self.path.with_name(self.path.name + ".kept"))
         anchor = Anchor(self.path.with_name(self.path.name + ".anchor"))
-        connection = connect(self.path, vfs)
-        with connection:
-            prepare(connection, self.path)
-            _compare(connection, anchor)
-        self._writer = Writer(connection, Book(connection, policy), anchor, self.path)
-        self._reader = connect(self.path, vfs)
         self._reading = Lock()
+        with _honest(self.path):
+            connection = connect(self.path, vfs)
+            with connection:
+                prepare(connection, self.path)
+                _compare(connection, anchor)
+            self._reader = connect(self.path, vfs)
+            self._writer = Writer(connection, Book(connection, policy), anchor, self.path)
 
     def submit(self, charge: Charge) -> Pending:
         """Decide, and set out to write it down; OverBudget or Forbidden where nothing is charged."""
@@ -148,8 +150,8 @@ class Ledger:
         """The answer that was kept for this question, or None where none was."""
         key = digest(charged.charge.key)
         if isinstance(charged, Receipt):
-            with self._reading:
-                answer, _ = question(self._reader, key)
+            with self._read() as reader:
+                answer, _ = question(reader, key)
         else:
             charged.wait(durable=False)
             assert charged.entry is not None
@@ -175,22 +177,22 @@ class Ledger:
         """What an account was charged on a table; of all accounts or on all tables where none is named."""
         if account is ALL and table is ALL:
             raise BadParameter("name an account, a table, or both: budgets are not added up over tables")
-        with self._reading:
-            return read_total(self._reader, (account, table))
+        with self._read() as reader:
+            return read_total(reader, (account, table))
 
     def budget(self, account: str) -> Budget:
         """What an account has spent and has left, on every table it knows of."""
         allowed, policy = self.policy.account(account), self.policy
-        with self._reading, self._reader:
-            own = Balance(allowed.limits, read_total(self._reader, (account, ALL)), allowed.questions)
+        with self._read() as reader, reader:
+            own = Balance(allowed.limits, read_total(reader, (account, ALL)), allowed.questions)
             shares = tuple(
                 Share(
                     table,
-                    Balance(policy.table(table), read_total(self._reader, (ALL, table))),
-                    read_total(self._reader, (account, table)),
+                    Balance(policy.table(table), read_total(reader, (ALL, table))),
+                    read_total(reader, (account, table)),
                     policy.neighbours.get(table, Neighbours.ADD_REMOVE),
                 )
-                for table in sorted({*policy.neighbours, *policy.tables, *sources(self._reader)})
+                for table in sorted({*policy.neighbours, *policy.tables, *sources(reader)})
             )
         return Budget(account, own, shares)
 
@@ -205,8 +207,8 @@ class Ledger:
 
     def log(self, account: str = ALL, limit: int = -1) -> Iterator[Logged]:
         """What was charged, newest first; `limit` many at most, where it is given."""
-        with self._reading:
-            found = entries(self._reader, account, limit)
+        with self._read() as reader:
+            found = entries(reader, account, limit)
         yield from found
 
     def verify(self, heads: Iterable[Head] = ()) -> Verdict:
@@ -217,7 +219,7 @@ class Ledger:
         """Finish, and leave the files in good order; afterwards nothing can be charged."""
         self._writer.close()
         with self._reading:
-            self._reader.close()
+            self._reader.close(True)
 
     def __enter__(self) -> Ledger:
         return self
@@ -226,6 +228,12 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _read(self) -> Iterator[apsw.Connection]:
+        """The connection for reading, for one thread at a time."""
+        with self._reading, _honest(self.path):
+            yield self._reader
 
     def _pending(self, charge: Charge) -> Pending:
         if os.getpid() != self._process:
@@ -242,6 +250,17 @@ def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Amounts, Cost]:
     """A guarantee as its line of JSON, and what it takes from budgets: nothing where it promises no ε."""
     amounts = Amounts.of(guarantee, delta) if isinstance(guarantee, Loss) else NOTHING
     return encode(guarantee), amounts, cost(amounts)
+
+
+@contextmanager
+def _honest(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise BadSource(f"{path} cannot be opened: {error.strerror}") from None
+    except apsw.Error as error:
+        raise Broken(f"{path} cannot be used as a ledger: {error}") from None
 
 
 def _compare(connection: apsw.Connection, anchor: Anchor) -> None:

@@ -214,6 +214,8 @@ class Writer:
                 self._tidy()
         except (apsw.Error, OSError) as error:
             self._error = Broken(f"the ledger could not be closed in good order ({error}): look at the disk")
+        except Broken as error:
+            self._error = error
         if self._error is not None:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._connection.close(True)
