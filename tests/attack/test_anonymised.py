@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from obverse.attack.anonymised import (
     Background,
     Composition,
+    Describing,
     Downcoding,
     Homogeneity,
     Matching,
@@ -69,6 +70,11 @@ def _matching(release, *lists):
     views = [View({"release": release}, {"targets": who.select(KNOWN)}) for who in lists]
     truths = [attack.truth(attack.run(view), release, who) for view, who in zip(views, lists, strict=True)]
     return Contest(attack, views[0], truths[0], views[1], truths[1])
+
+
+def _describing(release):
+    attack, view = Describing(), View({"release": release})
+    return Contest(attack, view, attack.truth(release, APART), view, attack.truth(release, OTHERS))
 
 
 def _background(release, people):
@@ -135,6 +141,7 @@ def _narrowed(tight):
 ILL, SICK = np.array(PEOPLE["ill"].to_pylist()), np.array(BY_AGE)
 PLANTED = {
     "Matching": lambda: _matching(APART, APART, OTHERS),
+    "Describing": lambda: _describing(APART),
     "Homogeneity": lambda: _inferring(Homogeneity(KNOWN, "ill"), _banded(SAME, 10), SICK),
     "Background": _two_ills,
     "Skewness": lambda: _inferring(Skewness(KNOWN, "ill"), _banded(SAME, 10), SICK),
@@ -144,6 +151,7 @@ PLANTED = {
 }
 PRIVATE = {
     "Matching": lambda: _matching(_banded(PEOPLE, 40), PEOPLE, OTHERS),
+    "Describing": lambda: _describing(OTHERS),
     "Homogeneity": lambda: _inferring(Homogeneity(KNOWN, "ill"), _banded(PEOPLE, 40), ILL),
     "Background": lambda: _background(_banded(PEOPLE, 40), PEOPLE),
     "Skewness": lambda: _inferring(Skewness(KNOWN, "ill"), _banded(PEOPLE, 40), ILL),

@@ -50,6 +50,14 @@ def test_a_set_allows_its_members():
     assert _allows("{Lima, Oslo}", "place") == [False, True, True]
 
 
+def test_sets_that_nest_leave_no_others_between_their_members():
+    """{Lima, Rome} does not allow Oslo, though Oslo lies between them in the alphabet."""
+    release = pa.table({"place": ["{Lima, Rome}", "{Lima, Rome, Oslo}"]})
+    boxes, people = encode([release, PEOPLE], ["place"])
+    inside = (boxes.low <= people.low.T) & (boxes.high >= people.low.T)
+    assert inside.tolist() == [[True, False, True], [True, True, True]]
+
+
 def test_intervals_are_numbers_where_they_stand_alone():
     """And months are not: 2020-01 would be an interval that ends before it begins."""
     spans, months = pa.table({"x": ["10-19", "5", "*"]}), pa.table({"x": ["2020-01", "2020-02"]})

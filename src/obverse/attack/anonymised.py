@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from obverse.attack.base import Attack, Claims, Harm, View
+from obverse.attack.base import Attack, Claims, Harm, View, shuffle
 from obverse.attack.mixed import Ladders, encode
 from obverse.attack.nearest import Boxes, Nearest
-from obverse.attack.synthetic import NOTHING, categories, plain
+from obverse.attack.synthetic import NOTHING, categories, counted, plain
 from obverse.errors import BadParameter
+from obverse.noise.entropy import Keyed
 
 CLASSES = 64  # as many classes as one person is looked for in
 Codes = NDArray[np.int64]
@@ -56,6 +57,44 @@ class Matching(Attack):
         rows = boxes.rows(claims.values.astype(np.int64))
         fits = ((rows.low <= true.low) & (true.low <= rows.high)).all(axis=1)
         return np.where(fits, claims.values, NOTHING)
+
+
+@dataclass(frozen=True)
+class Describing(Attack):
+    """A released row that is like no other, read as a description, fits exactly one person.  [CN20]
+
+    Rows that share their quasi-identifiers with k − 1 others may still be alone with all that they say.
+    """
+
+    count: int = 1000
+    ladders: Ladders | None = None
+    seed: str = "describing"
+    harm: ClassVar[Harm] = "singling out"
+
+    @property
+    def threat(self) -> str:
+        return "Somebody with the release alone reads a row as a description, and exactly one person fits it."
+
+    def claim(self, view: View) -> Claims:
+        rows = self._alone(view.table("release"))
+        return Claims(rows, np.ones(len(rows)), np.ones(len(rows), bool))
+
+    def truth(self, release: pa.Table, people: pa.Table) -> Codes:
+        """For the judge: a row's own number where its cells allow exactly one of the people, else −1."""
+        boxes, true = encode([release, people], release.column_names, self.ladders)
+        rows = self._alone(release)
+        described = boxes.rows(rows)
+        fits = counted(described.low, described.high, true.low)
+        return np.where(fits == 1, rows, NOTHING)
+
+    def _alone(self, release: pa.Table) -> Codes:
+        numbered = release.append_column("row of it", pa.array(np.arange(release.num_rows)))
+        classes = numbered.group_by(release.column_names).aggregate(
+            [("row of it", "min"), ("row of it", "count")]
+        )
+        first, size = classes["row of it_min"].to_numpy(), classes["row of it_count"].to_numpy()
+        rows = np.sort(first[size == 1])
+        return np.asarray(rows[shuffle(len(rows), Keyed(self.seed))[: self.count]], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -146,17 +146,20 @@ def _codes(columns: Sequence[pa.Array], ladder: Sequence[Sequence[str]]) -> list
     """Codes of categories; a label higher up the ladder, or a set, spans the codes of the values below it."""
     coded = [cells.cast(pa.string()).dictionary_encode() for cells in columns]
     seen = {text for part in coded for text in part.dictionary.to_pylist()}
-    below = _below(ladder)
-    leaves = {rungs[0] for rungs in ladder} | {text for text in seen if not _inner(text, below, seen)}
-    path = {rungs[0]: tuple(rungs[::-1]) for rungs in ladder}
-    code = {leaf: float(i) for i, leaf in enumerate(sorted(leaves, key=lambda leaf: path.get(leaf, (leaf,))))}
+    below = _below(ladder, seen)
+    leaves = {rungs[0] for rungs in ladder} | (seen - below.keys() - {ANY})
+    paths: dict[str, list[str]] = {leaf: [] for leaf in leaves}
+    for label in sorted(below, key=lambda label: (-len(below[label]), label)):
+        for leaf in below[label] & leaves:
+            paths[leaf].append(label)
+    code = {leaf: float(i) for i, leaf in enumerate(sorted(leaves, key=lambda leaf: (paths[leaf], leaf)))}
 
     def ends(text: str) -> tuple[float, float]:
         if text == ANY:
             return MISSING, float(len(code))
         if text in code:
             return code[text], code[text]
-        within = [code[leaf] for leaf in below.get(text, set()) | set(_members(text)) if leaf in code]
+        within = [code[leaf] for leaf in below[text] & leaves] or [MISSING]
         return min(within), max(within)
 
     pairs = []
@@ -168,21 +171,15 @@ def _codes(columns: Sequence[pa.Array], ladder: Sequence[Sequence[str]]) -> list
     return pairs
 
 
-def _below(ladder: Sequence[Sequence[str]]) -> dict[str, set[str]]:
-    """For every label above the first rung, the values that lie below it."""
+def _below(ladder: Sequence[Sequence[str]], seen: set[str]) -> dict[str, set[str]]:
+    """For every label above the first rung, and every set of values, the values that it stands for."""
     found: dict[str, set[str]] = {}
     for leaf, *above in ladder:
         for label in above:
-            if label != leaf:
+            if label not in (leaf, ANY):
                 found.setdefault(label, set()).add(leaf)
+    for text in seen - found.keys():
+        members = {member.strip() for member in re.split(r"[,;|]", text.strip("{}[]()"))}
+        if len(members) > 1 and members <= seen | {rungs[0] for rungs in ladder}:
+            found[text] = members
     return found
-
-
-def _inner(text: str, below: Mapping[str, set[str]], seen: set[str]) -> bool:
-    """Whether a label stands for several values."""
-    members = _members(text)
-    return text == ANY or text in below or (len(members) > 1 and all(member in seen for member in members))
-
-
-def _members(text: str) -> list[str]:
-    return [member.strip() for member in re.split(r"[,;|]", text.strip("{}[]()")) if member.strip()]

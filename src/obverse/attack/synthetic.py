@@ -58,7 +58,7 @@ class SinglingOut(Attack):
         """For the judge: a description's own number where it fits exactly one of the people, else −1."""
         both = encode([release, people], release.column_names)
         described = self._described(both[0], release)
-        fits = _count(described.low, described.high, both[1].low)
+        fits = counted(described.low, described.high, both[1].low)
         return np.where(fits == 1, np.arange(len(described)), NOTHING)
 
     def _described(self, records: Boxes, release: pa.Table) -> Boxes:
@@ -70,7 +70,7 @@ class SinglingOut(Attack):
         for _ in range(1 if self.size == 1 else BATCHES):
             drawn = self._rarest if self.size == 1 else self._drawn
             low, high = drawn(records, numbers, entropy)
-            alone = _count(low, high, records.low) == 1
+            alone = counted(low, high, records.low) == 1
             found = np.vstack([found, np.hstack([low, high])[alone]])
             found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
             if len(found) >= self.count:
@@ -243,7 +243,7 @@ def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.f
 
 
 @njit(cache=True, nogil=True)
-def _count(low: Reals, high: Reals, points: Reals) -> NDArray[np.int64]:
+def counted(low: Reals, high: Reals, points: Reals) -> NDArray[np.int64]:
     """How many points lie in each box; 2 stands for 2 or more."""
     found = np.zeros(len(low), np.int64)
     for box in range(len(low)):
