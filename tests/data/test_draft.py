@@ -7,7 +7,7 @@ import pytest
 from obverse.data.draft import MARK, draft
 from obverse.data.schema import Role, Type
 from obverse.data.settings import load
-from obverse.errors import BadSchema
+from obverse.errors import BadSchema, BadSource
 
 CSV = """\
 patient_id,age,größe,sex,"the ""Job"", x",born,seen,smokes,income,note
@@ -91,3 +91,11 @@ def test_other_forms_and_several_tables(tmp_path: Path) -> None:
 def test_an_empty_table_has_a_draft(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("a,b\n")
     assert 'a = { type = "text" }' in draft([str(tmp_path / "p.csv")])
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,Rumpelstiltskin\n3\n", 'a,b\n1,"Rumpelstiltskin\n'])
+def test_a_broken_file_is_refused_and_not_quoted(tmp_path: Path, content: str) -> None:
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(BadSource, match=r"p.csv:[23]: is no line of this CSV") as refusal:
+        draft([str(tmp_path / "p.csv")])
+    assert "Rumpel" not in str(refusal.value)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
+from os.path import relpath
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -162,15 +163,17 @@ def _refused(research: Account, paint: Paint) -> Iterator[str]:
 
 
 def _next(paint: Paint) -> Iterator[str]:
+    started = sys.argv[0]
+    here = relpath(started) if started.endswith("obverse") and not which("obverse") else "obverse"
     yield ""
     yield paint("head", "Where to go next")
     for command, what in (
-        ("obverse demo --into census", "this table and its settings, to ask your own questions"),
-        ("obverse draft people.csv > people.toml", "a first settings file for a table of yours"),
-        ("obverse --help", "everything else: anonymise a table, attack a release"),
+        (f"{here} demo --into census", "this table, for questions of your own"),
+        (f"{here} draft people.csv > people.toml", "first settings for a table of yours"),
+        (f"{here} --help", "everything else: anonymise, attack, watch"),
+        ("docs/quickstart.md", "the same from Python, step by step"),
     ):
-        yield f"   {paint('code', f'{command:40}')}{what}"
-    yield f"   {'docs/quickstart.md':40}the same from Python, step by step"
+        yield f"   {paint('code', command.ljust(len(here) + 34))}{what}"
 
 
 def _sql(sql: str, paint: Paint) -> Iterator[str]:

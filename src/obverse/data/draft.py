@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from obverse.data.files import Form, columns, expose, literal, locate, quote
+from obverse.data.files import Form, columns, expose, literal, locate, quote, run
 from obverse.data.schema import Role, Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+Run = Callable[[str], list[tuple[Any, ...]]]
 MARK = "# read from data"
 MISSING = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".")
 MOST_CATEGORIES = 64
@@ -78,14 +80,15 @@ def _table(connection: DuckDBPyConnection, written: str) -> str:
     name = (
         re.sub(r"\W+", "_", source.table or Path(source.place).stem.partition(".")[0]).strip("_") or "people"
     )
+    ask = partial(run, connection, source)
     expose(connection, source, name)
-    missing = _missing(connection, name) if source.form is Form.CSV else ()
+    missing = _missing(ask, name, columns(connection, name)) if source.form is Form.CSV else ()
     expose(connection, source, name, missing)
-    seen = [_look(connection, name, column, kind) for column, kind in columns(connection, name).items()]
+    seen = [_look(ask, name, column, kind) for column, kind in columns(connection, name).items()]
     lines = [
         f"\n[tables.{_key(name)}]",
         f"source = {_text(written)}",
-        _unit(connection, name, seen),
+        _unit(ask, name, seen),
         *([f"missing = {_list(missing)}  {MARK}: texts that stand for a missing value"] if missing else []),
         f"\n[tables.{_key(name)}.columns]",
         *(_line(column) for column in seen),
@@ -93,32 +96,31 @@ def _table(connection: DuckDBPyConnection, written: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _missing(connection: DuckDBPyConnection, table: str) -> tuple[str, ...]:
+def _missing(ask: Run, table: str, names: Iterable[str]) -> tuple[str, ...]:
     """The usual marks of a missing value that a CSV uses."""
     marks = ", ".join(literal(mark) for mark in MISSING)
-    names = columns(connection, table)
     each = " UNION ".join(
         f"SELECT {quote(name)} AS v FROM {quote(table)} WHERE v IN ({marks})" for name in names
     )
-    found = {row[0] for row in connection.execute(each).fetchall()}
+    found = {row[0] for row in ask(each)}
     return tuple(mark for mark in MISSING if mark in found)
 
 
-def _look(connection: DuckDBPyConnection, table: str, name: str, kind: str) -> _Seen:
-    type_ = _type(connection, table, name) if kind == "VARCHAR" else _declared(kind)
+def _look(ask: Run, table: str, name: str, kind: str) -> _Seen:
+    type_ = _type(ask, table, name) if kind == "VARCHAR" else _declared(kind)
     value = quote(name) if type_ is Type.TEXT else f"TRY_CAST(trim({quote(name)}::VARCHAR) AS {_SQL[type_]})"
-    values, distinct, low, high = connection.execute(
+    values, distinct, low, high = ask(
         f"SELECT COUNT(v), COUNT(DISTINCT v), MIN(v), MAX(v) FROM (SELECT {value} AS v FROM {quote(table)})"
         + (" WHERE isfinite(v)" if type_ is Type.REAL else "")
-    ).fetchall()[0]
+    )[0]
     examples: tuple[object, ...] = ()
     if type_ is Type.TEXT and distinct <= MOST_CATEGORIES and distinct * 4 <= values:
         listed = f"SELECT DISTINCT {quote(name)} AS v FROM {quote(table)} WHERE v IS NOT NULL ORDER BY v"
-        examples = tuple(row[0] for row in connection.execute(listed).fetchall())
+        examples = tuple(row[0] for row in ask(listed))
     return _Seen(name, type_, values, distinct, low, high, examples)
 
 
-def _type(connection: DuckDBPyConnection, table: str, name: str) -> Type:
+def _type(ask: Run, table: str, name: str) -> Type:
     """The first type that every text of a column can be read as."""
     value = f"trim({quote(name)})"
     tests = {
@@ -130,7 +132,7 @@ def _type(connection: DuckDBPyConnection, table: str, name: str) -> Type:
     }
     holds = ", ".join(f"COALESCE(bool_and({test}), false)" for test in tests.values())
     where = f"WHERE {quote(name)} IS NOT NULL"
-    row = connection.execute(f"SELECT {holds} FROM {quote(table)} {where}").fetchall()[0]
+    row = ask(f"SELECT {holds} FROM {quote(table)} {where}")[0]
     return next((type_ for type_, held in zip(tests, row, strict=True) if held), Type.TEXT)
 
 
@@ -154,14 +156,14 @@ def _role(seen: _Seen) -> Role:
     return Role.IDENTIFIER if alone else Role.PLAIN
 
 
-def _unit(connection: DuckDBPyConnection, table: str, seen: Sequence[_Seen]) -> str:
+def _unit(ask: Run, table: str, seen: Sequence[_Seen]) -> str:
     """Somebody's rows, where a column named as an identifier repeats; else a row."""
     for column in seen:
         repeats = column.name.lower().endswith("id") and 0 < column.distinct < column.values
         if repeats and _role(column) is Role.IDENTIFIER:
             who = quote(column.name)
             each = f"SELECT COUNT(*) AS n FROM {quote(table)} WHERE {who} IS NOT NULL GROUP BY {who}"
-            rows = connection.execute(f"SELECT quantile_disc(n, 0.95) FROM ({each})").fetchall()[0][0]
+            rows = ask(f"SELECT quantile_disc(n, 0.95) FROM ({each})")[0][0]
             return f"unit = {{ column = {_text(column.name)}, rows = {rows} }}  {MARK}: most rows of one that count"
     return (
         'unit = "row"           # or { column = "patient_id", rows = 8 }, where one person has several rows'

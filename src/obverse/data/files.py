@@ -12,7 +12,7 @@ from csv import reader
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from obverse.data.schema import Schema, Type
 from obverse.data.toml import nearest
@@ -132,7 +132,7 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
     )
     kept = "TABLE" if source.form in (Form.CSV, Form.ARROW) else "VIEW"
     create = f"CREATE OR REPLACE {kept} {quote(schema.name)} AS SELECT {typed} FROM {quote(raw)}"
-    _execute(connection, source, create)
+    run(connection, source, create)
 
 
 def _typed(name: str, type_: Type, form: Form) -> str:
@@ -162,9 +162,9 @@ def expose(connection: DuckDBPyConnection, source: Source, name: str, missing: t
         case _:
             inside = f"file {source.place}"
             attach = f"ATTACH IF NOT EXISTS {literal(source.place)} AS {quote(inside)} (READ_ONLY)"
-            _execute(connection, source, attach)
+            run(connection, source, attach)
             rows = ".".join(quote(part) for part in (inside, *source.table.split(".")))
-    _execute(connection, source, f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT * FROM {rows}")
+    run(connection, source, f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT * FROM {rows}")
 
 
 def columns(connection: DuckDBPyConnection, name: str) -> dict[str, str]:
@@ -234,12 +234,12 @@ def _arrow(source: Source) -> object:
         raise BadSource(f"{source.place} cannot be read as arrow") from None
 
 
-def _execute(connection: DuckDBPyConnection, source: Source, sql: str) -> None:
-    """Run a statement; of its failure, say only the file, the line and the kind."""
+def run(connection: DuckDBPyConnection, source: Source, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement; of its failure, only the file, the line and the kind are said."""
     import duckdb
 
     try:
-        connection.execute(sql)
+        return connection.execute(sql).fetchall()
     except duckdb.Error as error:
         said = str(error).partition("Possible fixes")[0]
         if "unicode" in said:
