@@ -1,8 +1,10 @@
 """The documentation runs, is complete, and its links lead somewhere."""
 
+import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,19 @@ def test_every_python_example_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+
+
+MODULES = sorted(
+    ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
+    for file in (ROOT / "src").rglob("*.py")
+    if ">>> " in file.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_example_in_the_source_runs(module: str) -> None:
+    failed, tried = doctest.testmod(import_module(module), optionflags=doctest.ELLIPSIS)
+    assert tried and not failed
 
 
 def words(*found: str) -> list[str]:
