@@ -93,7 +93,7 @@ def kept(folder: Path, ending: str) -> str:
     with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
         declare(connection, replace(SCHEMA, source=str(csv)))
         rows = connection.sql("FROM people").to_arrow_table()
-        connection.execute("CREATE TABLE main.people AS FROM rows")
+        connection.execute("CREATE OR REPLACE TABLE main.people AS FROM rows")
         connection.execute(f"COPY people TO '{folder}/people.parquet'")
     if ending == ".arrow":
         feather.write_feather(rows, str(file))

@@ -61,10 +61,13 @@ class Curator:
         pending = self.ledger.submit(
             Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request))
         )
-        kept = self.ledger.kept(pending)
-        if kept is None:
-            kept = self.ledger.keep(pending, plan.pack(plan.run(tables, self._entropy)))
-        return Release(plan.unpack(kept), plan, pending.receipt())
+        try:
+            kept = self.ledger.kept(pending)
+            if kept is None:
+                kept = self.ledger.keep(pending, plan.pack(plan.run(tables, self._entropy)))
+        finally:
+            receipt = pending.receipt()  # that it failed is an answer too, and leaves when it is paid for
+        return Release(plan.unpack(kept), plan, receipt)
 
     def preview(self, request: Request[Value], to: str = CURATOR) -> Preview:
         """What a release would cost and how wrong it may be; reads nothing and charges nothing."""

@@ -80,7 +80,11 @@ class Unit:
 
 @dataclass(frozen=True)
 class Schema:
-    """One table, as the public knows it; `missing` are texts that a CSV writes where nothing is known."""
+    """One table, as the public knows it.
+
+    `missing` are texts that a CSV writes where nothing is known; `prepared` asks for a copy in memory, in which
+    bounded numbers are clamped once for all questions.
+    """
 
     name: str
     source: str
@@ -89,6 +93,7 @@ class Schema:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     public: bool = False
     missing: tuple[str, ...] = ()
+    prepared: bool = False
 
     def column(self, name: str) -> Column:
         """The column of this name, in any case."""

@@ -13,7 +13,7 @@ from obverse.data.schema import Bound, Category, Column, Neighbours, Role, Schem
 from obverse.data.toml import Section, read
 from obverse.errors import BadSource
 
-TABLE = ("source", "unit", "neighbours", "public", "missing", "columns")
+TABLE = ("source", "unit", "neighbours", "public", "missing", "prepared", "columns")
 COLUMN = ("type", "role", "low", "high", "categories", "hierarchy", "references")
 UNIT = ("column", "rows", "groups", "rank")
 TOP = ("draft", "ledger", "tables", "policy", "accounts")
@@ -74,7 +74,8 @@ def _schema(name: str, section: Section, folder: Path) -> Schema:
     except BadSource as error:
         section.refuse(str(error), "source")
     neighbours = section.choice("neighbours", Neighbours, Neighbours.ADD_REMOVE)
-    return Schema(name, source, found, unit, neighbours, section.flag("public", False), _missing(section))
+    flags = section.flag("public", False), _missing(section), section.flag("prepared", False)
+    return Schema(name, source, found, unit, neighbours, *flags)
 
 
 def _missing(section: Section) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,20 +28,19 @@ TEMPORARY = "32GiB"
 class DuckDB:
     """Declared tables as views, or as copies that are ready to be asked.
 
-    CSV and Arrow are copied into memory; other files are read where they are, unless `prepare` asks for a copy.
+    CSV and Arrow are copied into memory; other files are read where they are, unless they are to be prepared.
     A copy carries each bounded number also as whole steps of its grid, so that no question clamps it again.
     """
 
     dialect = "duckdb"
 
-    def __init__(self, schemas: Iterable[Schema], *, prepare: bool = False, memory: str = "") -> None:
+    def __init__(self, schemas: Iterable[Schema], *, memory: str = "") -> None:
         self._schemas = {schema.name: schema for schema in schemas}
         self._connection = duckdb.connect(":memory:")
-        self._prepare = prepare
         self._prepared: dict[str, str] = {}
         self._versions: dict[str, str] = {}
-        for schema in self._schemas.values():
-            self._declare(schema)
+        for table in self._schemas:
+            self.version(table)
         self._lock(memory)
 
     def __repr__(self) -> str:
@@ -57,8 +57,9 @@ class DuckDB:
     def version(self, table: str) -> str:
         """The file's place, size and time of change, in a digest; a changed file is declared anew."""
         schema = self._schemas[table]
-        if (now := _version(schema)) != self._versions[table]:
+        if (now := _version(schema)) != self._versions.get(table):
             self._declare(schema)
+            self._versions[table] = now  # only now: a table that could not be declared is tried again
         return now
 
     def close(self) -> None:
@@ -74,26 +75,25 @@ class DuckDB:
             raise Withheld("the engine could not finish; what was charged stays charged") from None
 
     def _declare(self, schema: Schema) -> None:
-        self._versions[schema.name] = _version(schema)
-        declare(self._connection, schema)
-        if self._prepare or locate(schema.source).form in (Form.CSV, Form.ARROW):
-            self._copy(schema)
+        copied = locate(schema.source).form in (Form.CSV, Form.ARROW)
+        if not copied and not schema.prepared:
+            declare(self._connection, schema)
+            return
+        declared = replace(schema, name=f"declared {schema.name}")
+        declare(self._connection, declared)
+        copy = f"SELECT *{self._grids(schema)} FROM {quote(declared.name)}"
+        self._connection.execute(f"CREATE OR REPLACE TABLE {quote(schema.name)} AS {copy}")
+        self._connection.execute(f"DROP {'TABLE' if copied else 'VIEW'} {quote(declared.name)}")
 
-    def _copy(self, schema: Schema) -> None:
-        """The declared table once more, with a column for each bounded number in whole steps."""
+    def _grids(self, schema: Schema) -> str:
+        """A column for each bounded number in whole steps."""
         made = []
         for column in schema.columns:
             if (found := column_on_grid(column)) is not None:
                 name, clamped = quote(PREPARED + column.name), found[0].sql(dialect="duckdb")
                 self._prepared[clamped] = name
                 made.append(f", {clamped} AS {name}")
-        table, copied = quote(schema.name), quote(f"copy of {schema.name}")
-        kind = self._connection.execute(
-            "SELECT table_type FROM information_schema.tables WHERE table_name = ?", [schema.name]
-        ).fetchone()
-        self._connection.execute(f"CREATE OR REPLACE TABLE {copied} AS SELECT *{''.join(made)} FROM {table}")
-        self._connection.execute(f"DROP {'VIEW' if kind and kind[0] == 'VIEW' else 'TABLE'} {table}")
-        self._connection.execute(f"ALTER TABLE {copied} RENAME TO {table}")
+        return "".join(made)
 
     def _lock(self, memory: str) -> None:
         """From here on nothing but the declared files can be read, and nothing set."""
@@ -101,7 +101,9 @@ class DuckDB:
         if memory:
             self._connection.execute(f"SET memory_limit = {literal(memory)}")
         self._connection.execute(f"SET max_temp_directory_size = '{TEMPORARY}'")
-        self._connection.execute(f"SET allowed_paths = [{', '.join(literal(place) for place in sorted(places))}]")
+        self._connection.execute(
+            f"SET allowed_paths = [{', '.join(literal(place) for place in sorted(places))}]"
+        )
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 

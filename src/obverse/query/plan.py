@@ -171,8 +171,9 @@ class AskPlan:
 
 
 def _within(question: Question) -> exp.Expr | None:
-    """Only rows of the groups that are answered count, also against a person's share."""
-    inside = [exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in question.keys]
+    """Of a person only rows of the groups that are answered count against their share; rows alone need no share."""
+    keys = () if question.schema.unit.column is None else question.keys
+    inside = [exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys]
     conditions = [exp.Paren(this=question.where)] if question.where is not None else []
     return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
 
