@@ -1,0 +1,147 @@
+"""Does a choice of hidden cells keep what was promised to each of them?  [FS01]
+
+The attacker knows every shown cell, the range every hidden one must lie in, and all sums. Hiding S protects a
+cell i when some table that agrees with all of that has x_i ≥ a_i + up_i, and another has x_i ≤ a_i − down_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from obverse.tables.equations import System
+from obverse.tables.polytope import Polytope
+
+NEAR = 1e-6
+FAR = 1e9
+
+
+@dataclass(frozen=True, repr=False)
+class Pattern:
+    """What has to be hidden: the true cells, the primary ones and the room promised to each.
+
+    `free` cells are hidden from the start at no cost, such as those of margins that nobody publishes;
+    `fixed` ones cannot be hidden. `weight` is what hiding a cell costs.
+    """
+
+    system: System
+    truth: np.ndarray
+    primary: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+    weight: np.ndarray
+    free: np.ndarray
+    fixed: np.ndarray
+
+    @property
+    def start(self) -> np.ndarray:
+        """What is hidden in any case."""
+        hidden: np.ndarray = self.primary | self.free
+        return hidden
+
+    @property
+    def choosable(self) -> np.ndarray:
+        """What may be hidden besides."""
+        left: np.ndarray = ~self.start & ~self.fixed
+        return left
+
+    def room(self, sign: int) -> np.ndarray:
+        """How far each cell can go up (1) or down (−1) once hidden."""
+        ends = self.system.high - self.truth if sign > 0 else self.truth - self.system.low
+        room: np.ndarray = np.minimum(ends, FAR)
+        return room
+
+    def need(self, sign: int) -> np.ndarray:
+        """How far each primary cell must be able to go; 0 for the others."""
+        return np.where(self.primary, self.up if sign > 0 else self.down, 0.0)
+
+    def moves(self, hidden: np.ndarray) -> System:
+        """The same system about how far cells are from the truth: 0 is a solution."""
+        system = self.system
+        there = np.bincount(
+            system.row_of, system.value * self.truth[system.index], minlength=len(system.least)
+        )
+        return replace(
+            system,
+            least=system.least - there,
+            most=system.most - there,
+            low=np.where(hidden, -self.room(-1), 0.0),
+            high=np.where(hidden, self.room(1), 0.0),
+            whole=False,
+        )
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A primary cell that a choice leaves too well known, and the prices of the equations that prove it."""
+
+    cell: int
+    sign: int
+    prices: np.ndarray = field(repr=False)
+
+
+class Check:
+    """One choice of hidden cells, with the tables found so far that show what it protects."""
+
+    def __init__(self, pattern: Pattern, hidden: np.ndarray) -> None:
+        self.pattern = pattern
+        self.columns = np.flatnonzero(hidden)
+        moves = pattern.moves(hidden)
+        touched = np.zeros(len(moves.least), bool)
+        touched[moves.row_of[hidden[moves.index]]] = True
+        self.rows = np.flatnonzero(touched)
+        part = moves.rows(touched, self.columns)
+        self.low, self.high = part.low, part.high
+        self.polytope = Polytope(part)
+        self.need = {sign: pattern.need(sign)[self.columns] for sign in (1, -1)}
+        self.proof = {sign: np.full(len(self.columns), -1) for sign in (1, -1)}
+        self.moved: list[np.ndarray] = []
+
+    def gaps(self) -> list[Gap]:
+        """Every primary cell that is left too well known."""
+        return list(self._unproved({sign: self.need[sign] > 0 for sign in (1, -1)}))
+
+    def drop(self, column: int) -> bool:
+        """Show this cell again, unless that opens a gap."""
+        self.polytope.fix(column, 0.0, 0.0)
+        kept = {sign: proof.copy() for sign, proof in self.proof.items()}
+        relies = np.array([moved[column] for moved in self.moved] + [False])
+        lost = {sign: (self.need[sign] > 0) & relies[self.proof[sign]] for sign in (1, -1)}
+        if next(self._unproved(lost), None) is None:
+            return True
+        self.proof = kept
+        self.polytope.fix(column, self.low[column], self.high[column])
+        return False
+
+    def _unproved(self, wanted: dict[int, np.ndarray]) -> Iterator[Gap]:
+        """Gaps among the wanted cells; every other one is given a table as its proof."""
+        for sign in (1, -1):
+            pending, together = wanted[sign].copy(), True
+            need = self.need[sign]
+            move = np.zeros(len(need))
+            while pending.any():
+                before = pending.sum()
+                if together:
+                    move = self.polytope.farthest(sign * pending.astype(float))
+                else:
+                    nearest = int(np.flatnonzero(pending)[np.argmin((need - sign * move)[pending])])
+                    move = self.polytope.range(nearest, sign)
+                    if sign * move[nearest] < need[nearest] - NEAR:
+                        pending[nearest] = False
+                        yield self._gap(nearest, sign)
+                self._note(move, wanted)
+                pending &= sign * move < need - NEAR
+                together &= bool(pending.sum() < 0.9 * before)
+
+    def _note(self, move: np.ndarray, wanted: dict[int, np.ndarray]) -> None:
+        for sign in (1, -1):
+            shown = (self.need[sign] > 0) & (sign * move >= self.need[sign] - NEAR)
+            self.proof[sign][shown & wanted[sign]] = len(self.moved)
+        self.moved.append(np.abs(move) > NEAR)
+
+    def _gap(self, column: int, sign: int) -> Gap:
+        prices = np.zeros(len(self.pattern.system.least))
+        prices[self.rows] = self.polytope.prices()
+        return Gap(int(self.columns[column]), sign, prices)

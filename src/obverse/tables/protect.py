@@ -1,0 +1,84 @@
+"""What every way of protecting a table is: a public description, and how it turns true cells into what may leave."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from obverse.data.schema import Schema
+from obverse.errors import BadParameter
+from obverse.noise.entropy import Entropy
+from obverse.release import Accuracy, Guarantee, Syntactic, Terms
+from obverse.tables.cube import Totals
+from obverse.tables.dimension import Dimension
+from obverse.tables.published import COUNT, Published
+
+Marks = np.ndarray
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public side of one table to be protected: its dimensions, what is shown, what is added up and for whom."""
+
+    schema: Schema
+    dimensions: tuple[Dimension, ...]
+    by: tuple[tuple[str, ...], ...]
+    measure: str | None = None
+    weight: str | None = None
+    published: tuple[Published, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The measure's name among facts."""
+        return self.measure or COUNT
+
+    @property
+    def whole(self) -> bool:
+        """Whether cells are counts."""
+        return self.measure is None and self.weight is None
+
+
+@dataclass(frozen=True, repr=False)
+class Protected:
+    """What may leave of each cell: a value, or a mark that says why there is none."""
+
+    value: np.ndarray
+    marks: Marks
+
+
+class Protection(ABC):
+    """One way to protect a table. A frozen dataclass."""
+
+    top = 0
+    keyed = False
+
+    def settled(self, shape: Shape, terms: Terms) -> Protection:
+        """The same with every choice made that the request left open; or a Refusal."""
+        return self
+
+    @abstractmethod
+    def guarantee(self, shape: Shape) -> Guarantee:
+        """What it promises."""
+
+    def accuracy(self, shape: Shape) -> tuple[Accuracy, ...]:
+        """How wrong a value may be."""
+        return ()
+
+    @abstractmethod
+    def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:
+        """The cells as they may leave."""
+
+
+def syntactic(*terms: tuple[str, object]) -> Syntactic:
+    """A promise about form, from names and values."""
+    return Syntactic(tuple((name, str(value)) for name, value in terms))
+
+
+def counts_only(shape: Shape, what: str) -> None:
+    """Refused for amounts and weighted counts, where it would be no protection."""
+    if not shape.whole:
+        raise BadParameter(
+            f"{what} protects counts of people; protect amounts by Suppress, or ask for Private"
+        )

@@ -1,0 +1,176 @@
+"""Tabulate: a table of counts or amounts with its margins, protected as official statistics are.  [HDFG+12]"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+
+from obverse.data.hierarchy import Ladder
+from obverse.data.schema import Column, Schema, Type
+from obverse.data.table import Tables
+from obverse.errors import BadParameter
+from obverse.noise.entropy import Entropy
+from obverse.release import Accuracy, Guarantee, Kind, Terms
+from obverse.tables.cube import Reading, read, shape
+from obverse.tables.dimension import Dimension
+from obverse.tables.hide import Suppress
+from obverse.tables.protect import Protection, Shape
+from obverse.tables.published import Published, long, shown
+
+WIDEST = 1000
+SMALL_CELLS = Suppress()
+By = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tabulate:
+    """A request for a table by some columns, or for several tables of the same people at once.
+
+    >>> Tabulate("people", by=("sex", "age")).by
+    ('sex', 'age')
+    """
+
+    table: str
+    by: By | tuple[By, ...]
+    measure: str | None = None
+    protect: Protection = SMALL_CELLS
+    weight: str | None = None
+    units: By = ()
+    ladders: tuple[Ladder, ...] = ()
+    published: tuple[Published, ...] = ()
+
+    def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> TabulatePlan:
+        if self.table not in schemas:
+            raise BadParameter(f"there is no table {self.table}; there are {', '.join(sorted(schemas))}")
+        schema = schemas[self.table]
+        by = self._by(schema)
+        named = dict.fromkeys(column for part in (*by, *(p.by for p in self.published)) for column in part)
+        ladders = {ladder.column: ladder for ladder in self.ladders}
+        if spare := sorted(ladders.keys() - named.keys()):
+            raise BadParameter(f"there is a ladder for {', '.join(spare)}, which the table is not by")
+        dimensions = tuple(dimension(schema.column(name), ladders.get(name)) for name in named)
+        shape(dimensions)
+        for name in (self.measure, self.weight):
+            if name is not None and schema.column(name).type not in (Type.INTEGER, Type.REAL):
+                raise BadParameter(f"{name} is no number: it cannot be added up")
+        units = tuple(schema.column(name).name for name in self.units)
+        table = Shape(schema, dimensions, by, self.measure, self.weight, self.published)
+        return TabulatePlan(table, self.protect.settled(table, terms), units or (schema.unit.column,))
+
+    def _by(self, schema: Schema) -> tuple[By, ...]:
+        several = [part for part in self.by if isinstance(part, tuple)]
+        single = tuple(part for part in self.by if isinstance(part, str))
+        parts = (*several, single) if single or not several else several
+        by = tuple(tuple(schema.column(name).name for name in part) for part in parts)
+        if not by or not all(by):
+            raise BadParameter("a table needs at least one column: by=('sex', …)")
+        for part in by:
+            if len(set(part)) < len(part):
+                raise BadParameter(f"a column stands twice in by={part}")
+        return by
+
+
+@dataclass(frozen=True)
+class TabulatePlan:
+    """All that will be done for a table, from public facts alone."""
+
+    shape: Shape
+    protect: Protection
+    units: tuple[str | None, ...]
+
+    kind: Kind = "table"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return (self.shape.schema.name,)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.protect.guarantee(self.shape)
+
+    @cached_property
+    def accuracy(self) -> tuple[Accuracy, ...]:
+        return self.protect.accuracy(self.shape)
+
+    @cached_property
+    def key(self) -> str:
+        return sha256(repr((self.shape, self.protect, self.units)).encode()).hexdigest()
+
+    def run(self, tables: Tables, entropy: Entropy, secret: bytes | None = None) -> pa.Table:
+        """The protected table in long form: a column a dimension, then value and mark ("c": confidential).
+
+        `secret` is the curator's own key: with it, cells of the same people get the same noise in every table.
+        Without it a fresh one is drawn, and two tables about the same people must not both leave.
+        """
+        totals = read(self._reading(entropy, secret), tables)
+        table = replace(self.shape, dimensions=totals.dimensions)
+        protected = self.protect.protect(table, totals, entropy)
+        mask = shown(totals.dimensions, table.by) & _worth_a_line(totals.dimensions, totals.rows)
+        return long(totals.dimensions, mask, protected.value, protected.marks)
+
+    def _reading(self, entropy: Entropy, secret: bytes | None) -> Reading:
+        key = None
+        if self.protect.keyed:
+            key = hmac.digest(secret or entropy.bytes(32), f"cells of {self.tables[0]}".encode(), "sha256")[
+                :16
+            ]
+        return Reading(
+            self.tables[0],
+            self.shape.dimensions,
+            self.shape.measure,
+            self.shape.weight,
+            self.units,
+            top=self.protect.top if self.shape.measure is not None else 0,
+            identity=tuple(column.name for column in self.shape.schema.columns),
+            secret=key,
+        )
+
+    def pack(self, value: pa.Table) -> bytes:
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_file(sink, value.schema, options=options) as writer:
+            writer.write_table(value)
+        return bytes(sink.getvalue())
+
+    def unpack(self, kept: bytes) -> pa.Table:
+        return pa.ipc.open_file(pa.py_buffer(kept)).read_all()
+
+
+def dimension(column: Column, ladder: Ladder | None) -> Dimension:
+    """A column's categories: those of its ladder, those declared, its whole numbers; else what the rows hold."""
+    if ladder is not None:
+        return Dimension.from_rungs(column.name, zip(*ladder.levels, strict=True))
+    if column.categories is not None:
+        return Dimension.from_rungs(column.name, [(_text(category),) for category in column.categories])
+    if column.type is Type.BOOLEAN:
+        return Dimension.from_rungs(column.name, [("false",), ("true",)])
+    low, high = column.low, column.high
+    whole = (
+        column.type is Type.INTEGER and isinstance(low, (int, Fraction)) and isinstance(high, (int, Fraction))
+    )
+    if whole and high - low < WIDEST:  # type: ignore[operator]
+        return Dimension.from_rungs(column.name, [(str(n),) for n in range(int(low), int(high) + 1)])  # type: ignore[arg-type]
+    return Dimension.from_rungs(column.name, [], closed=False)
+
+
+def _text(category: int | str | bool) -> str:
+    return str(category).lower() if isinstance(category, bool) else str(category)
+
+
+def _worth_a_line(dimensions: tuple[Dimension, ...], rows: np.ndarray) -> np.ndarray:
+    """All cells but those of missing and unnamed values that nobody has."""
+    mask = np.ones(rows.shape, bool)
+    for axis, d in enumerate(dimensions):
+        everywhere = rows[(slice(None),) * axis + (slice(None),)]
+        for spare in (d.missing, d.other):
+            part = (slice(None),) * axis + (spare,)
+            if not everywhere[part].any():
+                mask[part] = False
+    return mask
