@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from obverse.mechanisms.partition import GaussianNamedCounts, NamedCounts, Partition
     from obverse.mechanisms.permute_and_flip import PermuteAndFlip
     from obverse.mechanisms.quantile import Quantiles
+    from obverse.mechanisms.randomized_response import RandomizedResponse
     from obverse.mechanisms.score import Score
+    from obverse.mechanisms.sparse_vector import SparseVector
     from obverse.mechanisms.top_k import TopK
 
 _PLACES = {  # imported when first used, since these import NumPy
@@ -26,7 +28,9 @@ _PLACES = {  # imported when first used, since these import NumPy
     "Partition": "partition",
     "PermuteAndFlip": "permute_and_flip",
     "Quantiles": "quantile",
+    "RandomizedResponse": "randomized_response",
     "Score": "score",
+    "SparseVector": "sparse_vector",
     "TopK": "top_k",
 }
 
@@ -41,7 +45,9 @@ __all__ = [
     "Partition",
     "PermuteAndFlip",
     "Quantiles",
+    "RandomizedResponse",
     "Score",
+    "SparseVector",
     "TopK",
 ]
 

@@ -26,10 +26,9 @@ from obverse.noise.entropy import Entropy
 class NoisyMax(Mechanism[Sequence[int] | Whole, int]):
     """The place of the largest score after discrete Laplace noise of this scale; permute-and-flip is better.
 
-        >>> from obverse.noise.draws import laplaces
-    from obverse.noise.entropy import Keyed
-        >>> NoisyMax.at(Fraction(1), Score.count("add-remove")).release([3, 90, 7], Keyed("example"))
-        1
+    >>> from obverse.noise.entropy import Keyed
+    >>> NoisyMax.at(Fraction(1), Score.count("add-remove")).release([3, 90, 7], Keyed("example"))
+    1
     """
 
     scale: Fraction
