@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror}", BadSource.exit_code)
+        place = f"{error.filename}: " if error.filename else ""
+        return _refuse(f"{place}{error.strerror or 'the system refused'}", BadSource.exit_code)
 
 
 def verbs() -> dict[str, str]:
