@@ -8,7 +8,7 @@ import pytest
 
 from obverse.data.schema import Column, Neighbours, Role, Schema, Type, Unit
 from obverse.data.settings import Settings, load
-from obverse.errors import BadSchema
+from obverse.errors import BadQuestion, BadSchema
 
 WHOLE = """\
 # the clinic, as the public knows it
@@ -187,3 +187,16 @@ def test_lines_are_counted_over_texts_lists_and_line_ends(tmp_path: Path, ending
     (tmp_path / "clinic.toml").write_text(text.replace("\n", ending), encoding="utf-8", newline="")
     with pytest.raises(BadSchema, match=r"clinic.toml:7: low is a number"):
         load(tmp_path / "clinic.toml")
+
+
+def test_an_unknown_column_is_answered_with_the_nearest_as_sql_writes_it(tmp_path: Path) -> None:
+    people = written(tmp_path, one('"native-country".type = "text"\nage.type = "integer"')).tables["p"]
+    assert people.column("AGE").name == "age"
+    for asked, answered in [
+        ("agee", "did you mean age?"),
+        ("native", 'mean "native-country"?'),
+        ("x", 'has "native-country", age'),
+    ]:
+        with pytest.raises(BadQuestion) as refusal:
+            people.column(asked)
+        assert answered in str(refusal.value)

@@ -100,5 +100,14 @@ class Schema:
         for column in self.columns:
             if column.name.lower() == name.lower():
                 return column
-        known = ", ".join(column.name for column in self.columns)
-        raise BadQuestion(f"{self.name} has no column {name}; it has {known}")
+        raise BadQuestion(f"{self.name} has no column {name}{self._hint(name)}")
+
+    def _hint(self, name: str) -> str:
+        """The nearest column as SQL writes it, or all of them."""
+        from obverse.data.toml import nearest
+
+        written = {c.name: c.name if c.name.isidentifier() else f'"{c.name}"' for c in self.columns}
+        close = nearest(name, tuple(written))
+        for plain, quoted in written.items():
+            close = close.replace(f" {plain}?", f" {quoted}?")
+        return close or f"; it has {', '.join(written.values())}"
