@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
-from os.path import relpath
+from os.path import abspath, relpath
 from pathlib import Path
 from shutil import copyfile, which
 from tempfile import TemporaryDirectory
@@ -46,8 +46,8 @@ def run(args: Namespace) -> int:
     if args.into:
         folder = Path(args.into)
         unpack(folder)
-        print(f"adult.csv and census.toml are in {folder}; try:\n")
-        print(f'  cd {folder}\n  obverse query "SELECT sex, AVG(age) FROM people GROUP BY sex"')
+        print(f"adult.csv and census.toml are in {folder}; try:\n\n  cd {folder}")
+        print(f'  {_typed(abspath)} query "SELECT sex, AVG(age) FROM people GROUP BY sex"')
         return 0
     with TemporaryDirectory() as temporary:
         unpack(Path(temporary))
@@ -163,8 +163,7 @@ def _refused(research: Account, paint: Paint) -> Iterator[str]:
 
 
 def _next(paint: Paint) -> Iterator[str]:
-    started = sys.argv[0]
-    here = relpath(started) if started.endswith("obverse") and not which("obverse") else "obverse"
+    here = _typed(relpath)
     yield ""
     yield paint("head", "Where to go next")
     for command, what in (
@@ -174,6 +173,12 @@ def _next(paint: Paint) -> Iterator[str]:
         ("docs/quickstart.md", "the same from Python, step by step"),
     ):
         yield f"   {paint('code', command.ljust(len(here) + 34))}{what}"
+
+
+def _typed(path: Callable[[str], str]) -> str:
+    """What to type for `obverse`: its path where it was started by one, as `make demo` does."""
+    started = sys.argv[0]
+    return path(started) if started.endswith("obverse") and not which("obverse") else "obverse"
 
 
 def _sql(sql: str, paint: Paint) -> Iterator[str]:
