@@ -100,14 +100,20 @@ class Schema:
         for column in self.columns:
             if column.name.lower() == name.lower():
                 return column
-        raise BadQuestion(f"{self.name} has no column {name}{self._hint(name)}")
+        known = tuple(column.name for column in self.columns)
+        raise BadQuestion(f"{self.name} has no column {name}{hint(name, known)}")
 
-    def _hint(self, name: str) -> str:
-        """The nearest column as SQL writes it, or all of them."""
-        from obverse.data.toml import nearest
 
-        written = {c.name: c.name if c.name.isidentifier() else f'"{c.name}"' for c in self.columns}
-        close = nearest(name, tuple(written))
-        for plain, quoted in written.items():
-            close = close.replace(f" {plain}?", f" {quoted}?")
-        return close or f"; it has {', '.join(written.values())}"
+def hint(name: str, known: tuple[str, ...]) -> str:
+    """The nearest name as SQL writes it, or all of them.
+
+    >>> hint("native", ("age", "native-country"))
+    ': did you mean "native-country"?'
+    """
+    from obverse.data.toml import nearest
+
+    written = {each: each if each.isidentifier() else f'"{each}"' for each in known}
+    close = nearest(name, known)
+    for plain, quoted in written.items():
+        close = close.replace(f" {plain}?", f" {quoted}?")
+    return close or f"; it has {', '.join(written.values())}"
