@@ -14,8 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from obverse.data.schema import Schema, Type
-from obverse.data.toml import nearest
+from obverse.data.schema import Schema, Type, hint
 from obverse.errors import BadSource
 
 if TYPE_CHECKING:
@@ -124,8 +123,7 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
     folded = {name.casefold(): name for name in held}
     for column in schema.columns:
         if column.name.casefold() not in folded:
-            hint = nearest(column.name, tuple(held)) or f"; it has {', '.join(held)}"
-            raise BadSource(f"{schema.source} has no column {column.name}{hint}")
+            raise BadSource(f"{schema.source} has no column {column.name}{hint(column.name, tuple(held))}")
     typed = ", ".join(
         f"{_typed(quote(folded[column.name.casefold()]), column.type, source.form)} AS {quote(column.name)}"
         for column in schema.columns
