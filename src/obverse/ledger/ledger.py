@@ -43,6 +43,7 @@ from obverse.ledger.store import (
     cost,
     entries,
     head,
+    immediate,
     prepare,
     question,
     reaches,
@@ -126,10 +127,11 @@ class Ledger:
         self._reading = Lock()
         with _honest(self.path):
             connection = connect(self.path, vfs)
-            with connection:
+            with immediate(connection):
                 prepare(connection, self.path)
                 _compare(connection, anchor)
             self._reader = connect(self.path, vfs)
+            self._reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._writer = Writer(connection, Book(connection, policy), anchor, self.path)
 
     def submit(self, charge: Charge) -> Pending:
@@ -217,9 +219,9 @@ class Ledger:
 
     def close(self) -> None:
         """Finish, and leave the files in good order; afterwards nothing can be charged."""
-        self._writer.close()
         with self._reading:
             self._reader.close(True)
+        self._writer.close()
 
     def __enter__(self) -> Ledger:
         return self

@@ -10,10 +10,12 @@ Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lo
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +28,7 @@ from obverse.loss.filters import NOTHING, Amount, Amounts
 
 VERSION = 1
 BUSY = 60_000
+CHUNK = 1 << 20
 TABLES = {
     "journal": "CREATE TABLE journal(number INTEGER PRIMARY KEY, line TEXT NOT NULL, seal BLOB NOT NULL) STRICT",
     "questions": "CREATE TABLE questions(key TEXT PRIMARY KEY, charged INTEGER NOT NULL, kept INTEGER, "
@@ -61,6 +64,18 @@ def connect(path: Path, vfs: str = "") -> apsw.Connection:
     connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF")
     connection.wal_autocheckpoint(0)
     return connection
+
+
+@contextmanager
+def immediate(connection: apsw.Connection) -> Iterator[None]:
+    """A transaction that has the write lock from its first statement on."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 def prepare(connection: apsw.Connection, path: Path) -> None:
@@ -154,8 +169,17 @@ def logged(path: Path) -> bool:
 
 
 def file_digest(path: Path) -> bytes:
-    """The SHA-256 of the whole file, or nothing where its log may hold more."""
+    """The SHA-256 of the whole file, or nothing where its log may hold more.
+
+    It is opened through SQLite: to open and close it otherwise would drop the locks that this process has on it.
+    """
     if logged(path):
         return b""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
+    file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    try:
+        size, digest = file.xFileSize(), sha256()
+        for start in range(0, size, CHUNK):
+            digest.update(file.xRead(min(CHUNK, size - start), start))
+        return digest.digest()
+    finally:
+        file.xClose()

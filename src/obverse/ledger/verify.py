@@ -83,14 +83,15 @@ class _Check:
         except Broken as error:
             known = None
             yield str(error)
-        if known is not None and known.file and (found := file_digest(self._path)):
-            self.whole_file = True
-            if found != known.file and anchor.read() == known:
-                yield "the file changed after it was closed"
+        found = file_digest(self._path) if known and known.file else b""
         try:
             yield from self._rows([*heads, *([known] if known else [])])
         except (apsw.Error, UnicodeDecodeError) as error:
             yield f"the file cannot be read: {error}"
+        if known and found and self.head.number <= known.number and anchor.read() == known:
+            self.whole_file = True
+            if found != known.file:
+                yield "the file changed after it was closed"
 
     def _rows(self, heads: list[Head]) -> Iterator[str]:
         left_open = logged(self._path)
