@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
 from hypothesis import settings, strategies
@@ -14,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from obverse.errors import OverBudget
 from obverse.ledger.ledger import Ledger
 from obverse.ledger.policy import Account, Policy, limits
+from obverse.loss.filters import GRAIN
 from obverse.loss.loss import Sensitivity
 from obverse.mechanisms import Laplace
 from obverse.release import Charge
@@ -24,6 +26,11 @@ POLICY = Policy(
 )
 COSTS = [Fraction(1, 10), Fraction(1, 4), Fraction(1, 3)]
 TABLES = strategies.sampled_from([("t",), ("u",), ("t", "u"), ("u", "u")])
+
+
+def grains(costs: list[Fraction]) -> Fraction:
+    """Their sum, each rounded up to a whole grain."""
+    return Fraction(sum(ceil(cost * GRAIN) for cost in costs), GRAIN)
 
 
 class Model(RuleBasedStateMachine):
@@ -67,13 +74,15 @@ class Model(RuleBasedStateMachine):
 
     def affordable(self, account: str, key: str, tables: tuple[str, ...], cost: Fraction) -> bool:
         own = [spent for (who, _), spent in self.paid.items() if who == account]
-        if account == "b" and sum(own) + cost > OWN or account == "c" and len(own) >= MOST:
+        if account == "b" and grains([*own, cost]) > OWN:
             return False
-        return key in self.tables or all(self.spent(table) + cost <= TABLE for table in tables)
+        if account == "c" and len(own) >= MOST:
+            return False
+        return key in self.tables or all(grains([*self.spent(table), cost]) <= TABLE for table in tables)
 
-    def spent(self, table: str) -> Fraction:
+    def spent(self, table: str) -> list[Fraction]:
         costs = {key: cost for (_, key), cost in self.paid.items() if table in self.tables[key]}
-        return sum(costs.values(), Fraction(0))
+        return list(costs.values())
 
     @rule(answer=strategies.binary(max_size=20), data=strategies.data())
     def keep(self, answer: bytes, data: strategies.DataObject) -> None:
@@ -107,7 +116,7 @@ class Model(RuleBasedStateMachine):
         for table in "tu":
             exact = self.ledger.spent(table=table)
             assert exact.questions == sum(table in tables for tables in self.tables.values())
-            assert self.ledger.loss(table=table).pure == self.spent(table) <= TABLE
+            assert self.ledger.loss(table=table).pure == sum(self.spent(table)) <= TABLE
         for account in "abc":
             own = [cost for (who, _), cost in self.paid.items() if who == account]
             assert self.ledger.spent(account).questions == len(own)
