@@ -5,7 +5,7 @@ from math import comb, exp
 import pytest
 
 from obverse.loss.curves import pure_profile
-from obverse.mechanisms.composed import composed_profile
+from obverse.mechanisms.composed import composed_profile, concentrated_profile
 
 
 @pytest.mark.parametrize("epsilon", [-0.3, 0.0, 0.5, 0.99, 1.5])
@@ -30,3 +30,14 @@ def test_many_are_the_hockey_stick_of_many_coins(times):
 
 def test_nothing_is_left_beyond_the_sum():
     assert composed_profile(1.0, 0.0, 3, 3.0) == 0
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 3.0])
+def test_a_concentrated_curve_is_no_better_than_a_gaussian(rho):
+    """The Gaussian mechanism is ρ-zCDP, so no valid curve is below its own.  [BW18, Theorem 8]"""
+    from statistics import NormalDist
+
+    cdf, shift = NormalDist().cdf, (2 * rho) ** 0.5
+    for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.5):
+        gaussian = cdf(shift / 2 - epsilon / shift) - exp(epsilon) * cdf(-shift / 2 - epsilon / shift)
+        assert gaussian <= concentrated_profile(rho, epsilon) <= 1

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from obverse.mechanisms.permute_and_flip import PermuteAndFlip
     from obverse.mechanisms.quantile import Quantiles
     from obverse.mechanisms.randomized_response import RandomizedResponse
+    from obverse.mechanisms.running_totals import RunningTotals
     from obverse.mechanisms.score import Score
     from obverse.mechanisms.sparse_vector import SparseVector
     from obverse.mechanisms.top_k import TopK
@@ -29,6 +30,7 @@ _PLACES = {  # imported when first used, since these import NumPy
     "PermuteAndFlip": "permute_and_flip",
     "Quantiles": "quantile",
     "RandomizedResponse": "randomized_response",
+    "RunningTotals": "running_totals",
     "Score": "score",
     "SparseVector": "sparse_vector",
     "TopK": "top_k",
@@ -46,6 +48,7 @@ __all__ = [
     "PermuteAndFlip",
     "Quantiles",
     "RandomizedResponse",
+    "RunningTotals",
     "Score",
     "SparseVector",
     "TopK",

@@ -1,14 +1,18 @@
-"""δ(ε) of the same (ε₀, δ₀) promise kept several times, exactly.  [KOV15, Theorem 3.3; MV16]"""
+"""δ(ε) of promises kept several times, and of zCDP: as curves that are convex in e^ε, as a true δ(ε) is."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import exp, expm1, fsum, inf, lgamma, log1p
+
+from obverse.loss.curves import zcdp_profile
 
 
 def composed_profile(pure: float, delta: float, times: int, epsilon: float) -> float:
     """δ(ε) of `times` mechanisms of which each keeps (pure, delta), at most: 1 − (1 − delta)^times·(1 − δ′(ε)).
 
-    δ′ is that of `times` coins with chances e^pure : 1, whose loss is (times − 2·tails)·pure.
+    δ′ is that of `times` coins with chances e^pure : 1: their loss is (times − 2·tails)·pure.
+    [KOV15, Theorem 3.3; MV16]
     """
     kept = times * log1p(-delta) if delta < 1 else -inf
     return -expm1(kept) + exp(kept) * _coins(pure, times, epsilon)
@@ -24,3 +28,27 @@ def _coins(pure: float, times: int, epsilon: float) -> float:
         ways = lgamma(times + 1) - lgamma(tails + 1) - lgamma(times - tails + 1)
         terms.append(exp(ways - tails * pure - norm) * -expm1(epsilon - loss))
     return min(1.0, fsum(terms))
+
+
+def concentrated_profile(rho: float, epsilon: float) -> float:
+    """δ(ε) of any ρ-zCDP mechanism: the known bound, and below some ε₀ the line to δ = 1 at e^ε = 0.
+
+    A true δ(ε) is convex in e^ε and ends there, so it is below the line; it is taken where the line is steepest.
+    """
+    start = _tangent(rho)
+    if epsilon >= start:
+        return zcdp_profile(rho, epsilon)
+    return 1 - exp(epsilon - start) * (1 - zcdp_profile(rho, start))
+
+
+@lru_cache(maxsize=256)
+def _tangent(rho: float) -> float:
+    """The ε₀ where (1 − δ(ε))/e^ε is most, by halving thirds; any is valid."""
+    low, high = 0.0, 4 * rho + 4
+    for _ in range(100):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if (1 - zcdp_profile(rho, left)) / exp(left) < (1 - zcdp_profile(rho, right)) / exp(right):
+            low = left
+        else:
+            high = right
+    return low
