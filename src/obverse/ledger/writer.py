@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -53,7 +54,7 @@ class Job:
 
     def settle(self, error: ObverseError | None) -> None:
         """Let go everybody: it is durable, or refused."""
-        self.error = error
+        self.error = None if error is None else error.with_traceback(None)
         self.settled = True
         self.decide()
         self._durable.release()
@@ -63,7 +64,7 @@ class Job:
         with self._durable if durable else self._decided:
             pass
         if self.error is not None:
-            raise self.error
+            raise copy(self.error)  # whose trace, and the frames it holds, are not kept here
 
 
 HURRY = Job(urgent=True)
