@@ -127,6 +127,7 @@ BAD = [
     (one("age = { type = 'real', high = 1e400 }"), 4, "out of range"),
     (one("age = { type = 'real', high = 1e99999999999999999999 }"), 4, "finite number"),
     (one("age = { type = 'real', high = true }"), 4, "high is a number"),
+    (one("age = { type = 'integer', high = 9223372036854775808 }"), 4, "64 bits"),
     (one("sex = { type = 'text', low = 0 }"), 4, "a text column has no low"),
     (one("sex = { type = 'text', categories = [] }"), 4, "at least one"),
     (one("sex = { type = 'text', categories = 'F' }"), 4, "square brackets"),

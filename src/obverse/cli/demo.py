@@ -1,4 +1,4 @@
-"""See in ten seconds, on 32,561 real people, what exact counts give away and what Obverse answers instead.
+"""See in ten seconds, on 32,561 real people, what exact counts give away.
 
 Runs in a temporary folder; with --into it leaves the sample table and its settings in a folder to go on with.
 """

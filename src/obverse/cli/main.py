@@ -23,6 +23,8 @@ USAGE = 2
 INTERRUPTED = 130
 FIRST = ("demo", "draft", "check", "query", "preview", "budget", "log", "audit-log")
 
+LAST = ("completion",)
+
 
 class Verb(Protocol):
     """What a verb's module holds."""
@@ -71,8 +73,8 @@ def verbs() -> dict[str, str]:
         text = file.read_text(encoding="utf-8")
         if "\nEXAMPLES" in text:
             found[file.stem.replace("_", "-")] = _first_sentence(text)
-    rest = sorted(set(found) - set(FIRST))
-    return {name: found[name] for name in (*FIRST, *rest) if name in found}
+    rest = sorted(set(found) - set(FIRST) - set(LAST))
+    return {name: found[name] for name in (*FIRST, *rest, *LAST) if name in found}
 
 
 def load(name: str) -> Verb:
@@ -96,7 +98,7 @@ def parser(name: str, sentence: str, verb: Verb) -> ArgumentParser:
 
 def _overview(known: dict[str, str]) -> str:
     width = max(map(len, known), default=0)
-    lines = "\n".join(f"  {name:{width}}  {sentence}" for name, sentence in known.items())
+    lines = "\n".join(f"  {name:{width}}  {_gist(sentence)}" for name, sentence in known.items())
     return (
         "Obverse: the side of your data that you can show.\n\n"
         f"usage: obverse COMMAND …\n\n{lines}\n\n"
@@ -107,6 +109,11 @@ def _overview(known: dict[str, str]) -> str:
 def _first_sentence(text: str) -> str:
     docstring = text.split('"""', 2)[1]
     return " ".join(docstring.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+
+
+def _gist(sentence: str) -> str:
+    """As much of a sentence as stands in a line of its own."""
+    return sentence.replace(";", ":").partition(":")[0].partition(", and ")[0]
 
 
 def _nearest(word: str, known: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Show what a question would cost and how wrong its answer may be, without reading or charging anything.
+"""Show what a question would cost and its ±, without reading or charging anything.
 
 Made from the settings alone: no row is read, no budget is touched, and it can be asked as often as one likes.
 """

@@ -127,6 +127,8 @@ def _bound(section: Section, key: str, type_: Type) -> Bound | None:
             number = section.number(key)
             if number.denominator != 1:
                 section.refuse(f"{key} of an integer column is a whole number", key)
+            if not -(2**63) <= number < 2**63:
+                section.refuse(f"{key} of an integer column fits into 64 bits", key)
             return number
         case Type.REAL:
             return section.number(key)
