@@ -89,16 +89,14 @@ class Dimension:
             below[parent].append(node)
         return tuple(map(tuple, below))
 
-    @cached_property
-    def summing(self) -> np.ndarray:
-        """A row a node, a column a leaf: 1 where the leaf lies below the node."""
-        matrix = np.zeros((len(self.labels), len(self.leaves)))
-        for place, leaf in enumerate(self.leaves):
-            node = leaf
-            while node >= 0:
-                matrix[node, place] = 1
-                node = self.parents[node]
-        return matrix
+    def sums(self, leaves: np.ndarray, axis: int = 0) -> np.ndarray:
+        """Along an axis of leaves, the sum below every node."""
+        by_leaf = np.moveaxis(leaves, axis, 0)
+        nodes = np.zeros((len(self.labels), *by_leaf.shape[1:]), leaves.dtype)
+        nodes[list(self.leaves)] = by_leaf
+        for node, parent in enumerate(self.parents[:-1]):
+            nodes[parent] += nodes[node]
+        return np.moveaxis(nodes, 0, axis)
 
     @cached_property
     def places(self) -> dict[tuple[int, str], int]:

@@ -13,7 +13,7 @@ from obverse.noise.entropy import Entropy
 from obverse.release import Syntactic, Terms
 from obverse.tables.cube import Totals
 from obverse.tables.pattern import Pattern
-from obverse.tables.protect import Protected, Protection, Shape, syntactic
+from obverse.tables.protect import Exact, Protected, Shape, syntactic
 from obverse.tables.published import COUNT, knowledge, shown
 from obverse.tables.suppress import suppress
 
@@ -23,7 +23,7 @@ HIDDEN = "c"
 
 
 @dataclass(frozen=True)
-class Suppress(Protection):
+class Suppress(Exact):
     """Hides cells with fewer contributors than `threshold`, and further ones so that sums do not give them away.
 
     `full` also hides a cell that holds everybody of one of its margins. `dominance` = (n, k) hides an amount of

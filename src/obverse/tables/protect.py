@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from obverse.data.schema import Schema
+from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Guarantee, Syntactic, Terms
-from obverse.tables.cube import Totals
+from obverse.tables.cube import Reading, Totals, read
 from obverse.tables.dimension import Dimension
-from obverse.tables.published import COUNT, Published
+from obverse.tables.published import COUNT, Published, long, shown
 
 Marks = np.ndarray
 
@@ -67,6 +69,21 @@ class Protection(ABC):
         return ()
 
     @abstractmethod
+    def release(self, shape: Shape, reading: Reading, tables: Tables, entropy: Entropy) -> pa.Table:
+        """Read, protect, and give back the lines that may leave."""
+
+
+class Exact(Protection):
+    """A protection that starts from every cell's true figure."""
+
+    def release(self, shape: Shape, reading: Reading, tables: Tables, entropy: Entropy) -> pa.Table:
+        totals = read(reading, tables)
+        known = replace(shape, dimensions=totals.dimensions)
+        mask = shown(totals.dimensions, shape.by) & _worth_a_line(totals)
+        protected = self.protect(known, totals, entropy)
+        return long(totals.dimensions, mask, protected.value, protected.marks)
+
+    @abstractmethod
     def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:
         """The cells as they may leave."""
 
@@ -82,3 +99,18 @@ def counts_only(shape: Shape, what: str) -> None:
         raise BadParameter(
             f"{what} protects counts of people; protect amounts by Suppress, or ask for Private"
         )
+
+
+def unmarked(value: np.ndarray) -> Protected:
+    """A value for every cell."""
+    return Protected(value, np.full(value.shape, "", dtype=object))
+
+
+def _worth_a_line(totals: Totals) -> np.ndarray:
+    """All cells but those of missing and unnamed values that nobody has."""
+    mask = np.ones(totals.rows.shape, bool)
+    for axis, dimension in enumerate(totals.dimensions):
+        for spare in (dimension.missing, dimension.other):
+            part = (slice(None),) * axis + (spare,)
+            mask[part] = totals.rows[part].any()
+    return mask

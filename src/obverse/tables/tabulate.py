@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 
-import numpy as np
 import pyarrow as pa
 
 from obverse.data.hierarchy import Ladder
@@ -18,11 +17,11 @@ from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Guarantee, Kind, Terms
-from obverse.tables.cube import Reading, read, shape
+from obverse.tables.cube import Reading, shape
 from obverse.tables.dimension import Dimension
 from obverse.tables.hide import Suppress
 from obverse.tables.protect import Protection, Shape
-from obverse.tables.published import Published, long, shown
+from obverse.tables.published import Published
 
 WIDEST = 1000
 SMALL_CELLS = Suppress()
@@ -109,11 +108,7 @@ class TabulatePlan:
         `secret` is the curator's own key: with it, cells of the same people get the same noise in every table.
         Without it a fresh one is drawn, and two tables about the same people must not both leave.
         """
-        totals = read(self._reading(entropy, secret), tables)
-        table = replace(self.shape, dimensions=totals.dimensions)
-        protected = self.protect.protect(table, totals, entropy)
-        mask = shown(totals.dimensions, table.by) & _worth_a_line(totals.dimensions, totals.rows)
-        return long(totals.dimensions, mask, protected.value, protected.marks)
+        return self.protect.release(self.shape, self._reading(entropy, secret), tables, entropy)
 
     def _reading(self, entropy: Entropy, secret: bytes | None) -> Reading:
         key = None
@@ -162,15 +157,3 @@ def dimension(column: Column, ladder: Ladder | None) -> Dimension:
 
 def _text(category: int | str | bool) -> str:
     return str(category).lower() if isinstance(category, bool) else str(category)
-
-
-def _worth_a_line(dimensions: tuple[Dimension, ...], rows: np.ndarray) -> np.ndarray:
-    """All cells but those of missing and unnamed values that nobody has."""
-    mask = np.ones(rows.shape, bool)
-    for axis, d in enumerate(dimensions):
-        everywhere = rows[(slice(None),) * axis + (slice(None),)]
-        for spare in (d.missing, d.other):
-            part = (slice(None),) * axis + (spare,)
-            if not everywhere[part].any():
-                mask[part] = False
-    return mask
