@@ -128,6 +128,7 @@ BROKEN = [
     (f"a,\n1,{SECRET}\n".encode(), "every column needs a name"),
     (f"a,b,A\n1,{SECRET},2\n".encode(), "names a column twice"),
     (f"a,c\n1,{SECRET}\n".encode(), "has no column b; it has a, c"),
+    (f"1,{SECRET}\n2,x\n".encode(), "none of the declared columns: does it begin with a header?"),
 ]
 
 

@@ -121,9 +121,11 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
     expose(connection, source, raw, schema.missing)
     held = columns(connection, raw)
     folded = {name.casefold(): name for name in held}
-    for column in schema.columns:
-        if column.name.casefold() not in folded:
-            raise BadSource(f"{schema.source} has no column {column.name}{hint(column.name, tuple(held))}")
+    lacking = [column.name for column in schema.columns if column.name.casefold() not in folded]
+    if len(lacking) == len(schema.columns):  # its first line may be a row, and is not to be quoted
+        raise BadSource(f"{schema.source} has none of the declared columns: does it begin with a header?")
+    if lacking:
+        raise BadSource(f"{schema.source} has no column {lacking[0]}{hint(lacking[0], tuple(held))}")
     typed = ", ".join(
         f"{_typed(quote(folded[column.name.casefold()]), column.type, source.form)} AS {quote(column.name)}"
         for column in schema.columns
