@@ -12,9 +12,9 @@ import apsw
 from obverse.errors import BadParameter, Broken, OverBudget
 from obverse.ledger.anchor import Head
 from obverse.ledger.journal import Charged, Kept, seal, terms, write
-from obverse.ledger.policy import Policy, admit
+from obverse.ledger.policy import Policy, over
 from obverse.ledger.store import ALL, Answer, Total, Whose, head, question, reaches, read_total, write_total
-from obverse.loss.filters import Amounts
+from obverse.loss.filters import Filter
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Book:
             self._totals.clear()
             self.head = now
 
-    def charge(self, line: Charged, text: str, cost: Amounts) -> Entry:
+    def charge(self, line: Charged, text: str) -> Entry:
         """Write the charge down as `text`, or find it; OverBudget where a limit would be passed.
 
         Who asked before gets the same line, free. Another account's question is charged to this account, not again
@@ -62,9 +62,9 @@ class Book:
         whose = [(line.account, ALL), *((line.account, table) for table in tables)]
         if not first:
             whose += [(ALL, table) for table in tables]
-        for each in whose:
-            self._admit(*each, self._total(each), cost)
-        new = {each: self._totals[each].plus(cost) for each in whose}
+        new = {each: self._total(each).plus(line.cost) for each in whose}
+        for each, total in new.items():
+            self._admit(*each, total)
         number = self._write(text)
         run = self._connection.execute
         if not first:
@@ -105,16 +105,21 @@ class Book:
         self.grown = False
         self.head = head(self._connection)
 
-    def _admit(self, name: str, table: str, spent: Total, cost: Amounts) -> None:
+    def _admit(self, name: str, table: str, total: Total) -> None:
         """Pass, or OverBudget: an account has a limit on all tables, a table on all accounts."""
         if name is ALL:
-            admit(self._policy.table(table), f"table {table}", spent.amounts, cost)
+            self._hold(self._policy.table(table), f"table {table}", (name, table), total)
         elif table is ALL:
             account = self._policy.account(name)
-            if account.questions is not None and spent.questions >= account.questions:
+            if account.questions is not None and total.questions > account.questions:
                 raise OverBudget(f"account {name} has asked all of its {account.questions} questions")
             if account.limits is not None:
-                admit(account.limits, f"account {name}", spent.amounts, cost)
+                self._hold(account.limits, f"account {name}", (name, table), total)
+
+    def _hold(self, limit: Filter, who: str, whose: Whose, total: Total) -> None:
+        if not limit.holds(total.amounts):
+            before = self._total(whose)
+            raise OverBudget(f"{who} {over(limit, before.amounts, total.amounts)}")
 
     def _write(self, text: str) -> int:
         number, sealed = self.head.number + 1, seal(self.head.seal, text)

@@ -20,6 +20,9 @@ from obverse.errors import BadParameter
 from obverse.release import Guarantee
 
 PLACES = ("obverse.release", "obverse.loss.", "obverse.mechanisms.")
+to_json = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False
+).encode  # one encoder: making it takes longest
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
@@ -30,7 +33,7 @@ def encode(guarantee: Guarantee) -> str:
     >>> encode(Syntactic((("k", "5"),)))
     '{"Syntactic":{"terms":[["k","5"]]}}'
     """
-    return json.dumps(_plain(guarantee), separators=(",", ":"), ensure_ascii=False)
+    return to_json(_plain(guarantee))
 
 
 def decode(line: str) -> Guarantee:

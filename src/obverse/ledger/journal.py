@@ -13,11 +13,11 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 
-from obverse.ledger.codec import decode
+from obverse.ledger.codec import decode, to_json
 from obverse.release import Guarantee, Kind
 
 GENESIS = sha256(b"obverse journal 1").digest()
-Cost = tuple[tuple[int | None, int], ...]  # under every notion: its size, and the δ given up
+Cost = tuple[int | None, ...]  # in grains, under each notion in turn: its size, and the δ given up
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def write(line: Line) -> str:
     """The line as JSON, under the name of its class; the guarantee is already JSON."""
     inside = dict(vars(line))
     guarantee = inside.pop("guarantee", None)
-    text = json.dumps(inside, separators=(",", ":"), ensure_ascii=False)
+    text = to_json(inside)
     if guarantee is not None:
         text = f'{text[:-1]},"guarantee":{guarantee}}}'
     return f'{{"{type(line).__name__}":{text}}}'
@@ -79,8 +79,8 @@ def read(text: str) -> Line:
     ((name, inside),) = json.loads(text).items()
     if name == "Kept":
         return Kept(**inside)
-    guarantee = json.dumps(inside.pop("guarantee"), separators=(",", ":"), ensure_ascii=False)
-    tables, cost = tuple(inside.pop("tables")), tuple(map(tuple, inside.pop("cost")))
+    guarantee = to_json(inside.pop("guarantee"))
+    tables, cost = tuple(inside.pop("tables")), tuple(inside.pop("cost"))
     return {"Charged": Charged}[name](tables=tables, cost=cost, guarantee=guarantee, **inside)
 
 

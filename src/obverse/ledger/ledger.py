@@ -37,6 +37,7 @@ from obverse.ledger.journal import Charged, Cost, Kept, Logged, digest, write
 from obverse.ledger.policy import Policy
 from obverse.ledger.store import (
     ALL,
+    NO_COST,
     Answer,
     Total,
     connect,
@@ -52,7 +53,7 @@ from obverse.ledger.store import (
 )
 from obverse.ledger.verify import Verdict, verify
 from obverse.ledger.writer import Job, Writer
-from obverse.loss.filters import NOTHING, Amounts
+from obverse.loss.filters import Amounts
 from obverse.loss.loss import FREE, Loss
 from obverse.release import Charge, Guarantee, Receipt
 
@@ -62,17 +63,16 @@ Clock = Callable[[], datetime]
 class Pending(Job):
     """A charge that was decided, and is durable or on its way there."""
 
-    def __init__(self, charge: Charge, line: Charged, cost: Amounts, writer: Writer) -> None:
+    def __init__(self, charge: Charge, line: Charged, writer: Writer) -> None:
         super().__init__(urgent=False)
         self.charge = charge
         self.entry: Entry | None = None
         self._line = line
         self._text = write(line)
-        self._cost = cost
         self._writer = writer
 
     def enter(self, book: Book) -> None:
-        self.entry = book.charge(self._line, self._text, self._cost)
+        self.entry = book.charge(self._line, self._text)
 
     def receipt(self) -> Receipt:
         """Wait until it is durable."""
@@ -241,17 +241,17 @@ class Ledger:
         if os.getpid() != self._process:
             raise Broken("a ledger does not go through a fork: open it again in this process")
         self.policy.allow(charge)
-        guarantee, amounts, grains = _price(charge.guarantee, self.policy.default_delta)
+        guarantee, grains = _price(charge.guarantee, self.policy.default_delta)
         time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
         line = Charged(time, charge.account, charge.about, grains, charge.tables, charge.kind, key, guarantee)
-        return Pending(charge, line, amounts, self._writer)
+        return Pending(charge, line, self._writer)
 
 
 @lru_cache(maxsize=1024)
-def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Amounts, Cost]:
+def _price(guarantee: Guarantee, delta: Fraction) -> tuple[str, Cost]:
     """A guarantee as its line of JSON, and what it takes from budgets: nothing where it promises no ε."""
-    amounts = Amounts.of(guarantee, delta) if isinstance(guarantee, Loss) else NOTHING
-    return encode(guarantee), amounts, cost(amounts)
+    grains = cost(Amounts.of(guarantee, delta)) if isinstance(guarantee, Loss) else NO_COST
+    return encode(guarantee), grains
 
 
 @contextmanager

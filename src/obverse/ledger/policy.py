@@ -14,7 +14,7 @@ from typing import cast
 
 from obverse.data.schema import Neighbours, Schema
 from obverse.data.toml import Section
-from obverse.errors import BadParameter, Forbidden, OverBudget
+from obverse.errors import BadParameter, Forbidden
 from obverse.loss.filters import GRAIN, Amounts, Filter, Notion
 from obverse.loss.number import chance, positive
 from obverse.release import KINDS, Charge, Kind, Terms
@@ -133,12 +133,12 @@ def limits(epsilon: Number, delta: Number = 0, filter: Notion = "pure") -> Filte
     return Filter(filter, _exact(epsilon), _exact(delta))
 
 
-def admit(limit: Filter, whose: str, spent: Amounts, cost: Amounts) -> None:
-    """Pass, or OverBudget with what is left."""
-    if not limit.admits(spent, cost):
-        left, size = float(limit.remaining(spent)), cost.pure.size
-        asked = "has no ε of its own" if size is None else f"costs {size / GRAIN:.6g}"
-        raise OverBudget(f"{whose} has ε = {left:.6g} left of {float(limit.epsilon):.6g}, and this {asked}")
+def over(limit: Filter, before: Amounts, after: Amounts) -> str:
+    """Why a limit does not hold, and what is left of it."""
+    left = f"has ε = {float(limit.remaining(before)):.6g} left of {float(limit.epsilon):.6g}"
+    if before.pure.size is None or after.pure.size is None:
+        return f"{left}, and this has no ε of its own"
+    return f"{left}, and this costs {(after.pure.size - before.pure.size) / GRAIN:.6g}"
 
 
 def _limits(section: Section, base: Filter | None = None) -> Filter:

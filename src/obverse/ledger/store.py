@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import add
 from pathlib import Path
 from typing import cast
 
@@ -23,6 +24,7 @@ import apsw
 
 from obverse.errors import Broken
 from obverse.ledger.anchor import Head
+from obverse.ledger.codec import to_json
 from obverse.ledger.journal import GENESIS, Charged, Cost, Kept, Logged, read
 from obverse.loss.filters import NOTHING, Amount, Amounts
 
@@ -43,16 +45,39 @@ Whose = tuple[str, str]  # account and table; ALL accounts, ALL tables
 Answer = tuple[str, bytes | None]  # its digest; its bytes, unless they lie in a file
 
 
+def cost(amounts: Amounts) -> Cost:
+    """Amounts as the journal has them."""
+    parts = (amounts.pure, amounts.rho, *amounts.renyi)
+    return tuple(grains for part in parts for grains in (part.size, part.delta))
+
+
+NO_COST = cost(NOTHING)
+
+
 @dataclass(frozen=True)
 class Total:
     """What was charged so far, and how often."""
 
     questions: int = 0
-    amounts: Amounts = NOTHING
+    cost: Cost = NO_COST
 
-    def plus(self, cost: Amounts) -> Total:
+    def plus(self, cost: Cost) -> Total:
         """The total after one more question."""
-        return Total(self.questions + 1, self.amounts + cost)
+        try:
+            return Total(self.questions + 1, tuple(map(add, self.cost, cost)))
+        except TypeError:  # a notion that does not bound one of the two does not bound their sum
+            return Total(self.questions + 1, tuple(map(_plus, self.cost, cost)))
+
+    @property
+    def amounts(self) -> Amounts:
+        """The cost as filters take it."""
+        sizes, deltas = self.cost[::2], cast(tuple[int, ...], self.cost[1::2])
+        pure, rho, *orders = map(Amount, sizes, deltas)
+        return Amounts(pure, rho, tuple(orders))
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
 
 
 def connect(path: Path, vfs: str = "") -> apsw.Connection:
@@ -108,7 +133,7 @@ def read_total(connection: apsw.Connection, whose: Whose) -> Total:
     """What an account, a table, or an account on a table has been charged."""
     query = "SELECT questions, cost FROM totals WHERE account = ? AND source = ?"
     for questions, cost in connection.execute(query, whose):
-        return Total(questions, amounts(tuple(map(tuple, json.loads(cost)))))
+        return Total(questions, tuple(json.loads(cost)))
     return Total()
 
 
@@ -125,19 +150,8 @@ def write_total(connection: apsw.Connection, whose: Whose, total: Total) -> None
 
 
 def cost_text(total: Total) -> str:
-    """A total's amounts as they stand in its row."""
-    return json.dumps(cost(total.amounts), separators=(",", ":"))
-
-
-def cost(amounts: Amounts) -> Cost:
-    """Amounts as the journal has them."""
-    return tuple((each.size, each.delta) for each in (amounts.pure, amounts.rho, *amounts.renyi))
-
-
-def amounts(cost: Cost) -> Amounts:
-    """Amounts back from the journal."""
-    pure, rho, *orders = (Amount(size, delta) for size, delta in cost)
-    return Amounts(pure, rho, tuple(orders))
+    """A total's cost as it stands in its row."""
+    return to_json(total.cost)
 
 
 def question(connection: apsw.Connection, key: str) -> tuple[Answer | None, str]:

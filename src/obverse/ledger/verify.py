@@ -28,7 +28,6 @@ from obverse.ledger.store import (
     VERSION,
     Total,
     Whose,
-    amounts,
     cost_text,
     file_digest,
     logged,
@@ -145,7 +144,7 @@ class _Check:
             whose += [(ALL, table) for table in tables]
         self._charged[line.account, line.key] = number
         for each in whose:
-            self._totals[each] = self._totals.get(each, Total()).plus(amounts(line.cost))
+            self._totals[each] = self._totals.get(each, Total()).plus(line.cost)
 
     def _derived(self, connection: apsw.Connection) -> Iterator[str]:
         """The tables that follow from the journal, and the answers."""

@@ -110,7 +110,10 @@ class Filter:
 
     def admits(self, spent: Amounts, more: Amounts) -> bool:
         """Whether one more question keeps the promise."""
-        total = spent + more
+        return self.holds(spent + more)
+
+    def holds(self, total: Amounts) -> bool:
+        """Whether the promise is kept when this is all that was ever spent."""
         if total.pure.delta == 0 and _within(total.pure, self._limits.pure):
             return True
         match self.notion:
