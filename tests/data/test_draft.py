@@ -88,6 +88,12 @@ def test_other_forms_and_several_tables(tmp_path: Path) -> None:
     ]
 
 
+def test_two_tables_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("a\n1\n")
+    text = draft([str(tmp_path / "people.csv")] * 2)
+    assert "[tables.people]" in text and "[tables.people_2]" in text
+
+
 def test_an_empty_table_has_a_draft(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("a,b\n")
     assert 'a = { type = "text" }' in draft([str(tmp_path / "p.csv")])

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from obverse.data.files import Form, columns, expose, literal, locate, quote, run
+from obverse.data.files import Form, Source, columns, expose, literal, locate, quote, run
 from obverse.data.schema import Role, Type
 
 if TYPE_CHECKING:
@@ -69,21 +70,29 @@ def draft(sources: Sequence[str]) -> str:
     """The text of a settings file for these sources, each guess marked as read from data."""
     import duckdb
 
+    tables: dict[str, str] = {}
     with duckdb.connect() as connection:
-        tables = [_table(connection, source) for source in sources]
+        for source in sources:
+            name = _name(locate(source), tables)
+            tables[name] = _table(connection, source, name)
     stem = Path(locate(sources[0]).place).stem
-    return HEAD.format(ledger=_text(f"{stem}.ledger")) + "".join(tables) + TAIL
+    return HEAD.format(ledger=_text(f"{stem}.ledger")) + "".join(tables.values()) + TAIL
 
 
-def _table(connection: DuckDBPyConnection, written: str) -> str:
+def _name(source: Source, taken: Collection[str]) -> str:
+    """A name that SQL need not quote, and that no other table has."""
+    plain = source.table or Path(source.place).stem.partition(".")[0]
+    name = re.sub(r"\W+", "_", plain).strip("_") or "people"
+    return next(each for n in count(1) if (each := name if n == 1 else f"{name}_{n}") not in taken)
+
+
+def _table(connection: DuckDBPyConnection, written: str, name: str) -> str:
     source = locate(written)
-    name = (
-        re.sub(r"\W+", "_", source.table or Path(source.place).stem.partition(".")[0]).strip("_") or "people"
-    )
     ask = partial(run, connection, source)
-    expose(connection, source, name)
+    _hold(connection, source, name)
     missing = _missing(ask, name, columns(connection, name)) if source.form is Form.CSV else ()
-    expose(connection, source, name, missing)
+    if missing:
+        _hold(connection, source, name, missing)
     seen = [_look(ask, name, column, kind) for column, kind in columns(connection, name).items()]
     lines = [
         f"\n[tables.{_key(name)}]",
@@ -94,6 +103,15 @@ def _table(connection: DuckDBPyConnection, written: str) -> str:
         *(_line(column) for column in seen),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _hold(connection: DuckDBPyConnection, source: Source, name: str, missing: tuple[str, ...] = ()) -> None:
+    """The source under a name; a CSV is read once and held, since every column is looked at more than once."""
+    if source.form is not Form.CSV:
+        expose(connection, source, name)
+        return
+    expose(connection, source, f"raw {name}", missing)
+    run(connection, source, f"CREATE OR REPLACE TABLE {quote(name)} AS FROM {quote(f'raw {name}')}")
 
 
 def _missing(ask: Run, table: str, names: Iterable[str]) -> tuple[str, ...]:
