@@ -87,3 +87,8 @@ def test_what_is_protected_says_whose_rows_and_which_neighbours() -> None:
     person = Schema("visits", "v.csv", (), Unit("patient", 3), Neighbours.REPLACE)
     assert protects(person) == "all rows of one patient of visits replaced"
     assert protects(Schema("codes", "c.csv", (), public=True)) == "a public table"
+
+
+def test_a_long_table_is_cut_and_says_so() -> None:
+    many = table(Answer(("x",), ((1,),) * 2345, ((None,),) * 2345, ()))
+    assert len(many) == 102 and many[-1] == "… and 2,245 rows more"

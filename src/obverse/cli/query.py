@@ -54,7 +54,7 @@ def run(args: Namespace) -> int:
 
 
 def _facts(answered: Answered) -> dict[str, object]:
-    from obverse.query.show import cost, protects
+    from obverse.query.show import cost, holds_for
 
     return {
         "columns": answered.columns,
@@ -64,7 +64,7 @@ def _facts(answered: Answered) -> dict[str, object]:
         ],
         "confidence": float(answered.plan.confidence),
         "cost": cost(answered.loss),
-        "protects": protects(answered.plan.question.schema),
+        "protects": holds_for(answered),
         "again": answered.receipt.again,
         "receipt": answered.receipt.number,
     }

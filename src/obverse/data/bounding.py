@@ -19,12 +19,26 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from obverse.data.schema import Column, Neighbours, Schema, Type
+from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
 from obverse.loss.loss import Sensitivity
 
 BIGINT, DOUBLE, INT128, TEXT = (exp.DataType.build(name) for name in ("BIGINT", "DOUBLE", "INT128", "TEXT"))
 FINEST = 30
 SCALED = 2**16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where rows come from, and whose they are: what stands in FROM, and the unit by a column of it."""
+
+    source: exp.Expr
+    unit: Unit
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+
+def own(schema: Schema) -> Rows:
+    """A table's own rows."""
+    return Rows(exp.Table(this=exp.to_identifier(schema.name, quoted=True)), schema.unit, schema.neighbours)
 
 
 @dataclass(frozen=True)
@@ -111,10 +125,10 @@ def column_on_grid(column: Column) -> tuple[exp.Expr, Fraction] | None:
     return on_grid(named, column.low, column.high, grid), grid
 
 
-def sensitivity(schema: Schema, measure: Measure, grouped: bool) -> Sensitivity:
+def sensitivity(rows: Rows, measure: Measure, grouped: bool) -> Sensitivity:
     """How far the totals of a measure move, in `out_grid` steps, between two neighbouring tables."""
-    one = _one_unit(schema, measure, grouped)
-    if schema.neighbours is Neighbours.ADD_REMOVE:
+    one = _one_unit(rows, measure, grouped)
+    if rows.neighbours is Neighbours.ADD_REMOVE:
         return one
     if grouped:
         return Sensitivity(2 * one.l1, 4 * one.l2_squared, 2 * one.most)
@@ -122,19 +136,19 @@ def sensitivity(schema: Schema, measure: Measure, grouped: bool) -> Sensitivity:
     return Sensitivity.of(one.l1 * spread / measure.largest if measure.largest else 0)
 
 
-def _one_unit(schema: Schema, measure: Measure, grouped: bool) -> Sensitivity:
-    if schema.unit.column is None or (measure.people and not grouped):
+def _one_unit(rows: Rows, measure: Measure, grouped: bool) -> Sensitivity:
+    if rows.unit.column is None or (measure.people and not grouped):
         return Sensitivity.of(measure.largest)
-    most = Fraction(schema.unit.rows * measure.largest)
+    most = Fraction(rows.unit.rows * measure.largest)
     if not measure.distinct or measure.people:
         most *= SCALED
     return Sensitivity.of(most)
 
 
-def out_grid(schema: Schema, measure: Measure, grouped: bool) -> Fraction:
+def out_grid(rows: Rows, measure: Measure, grouped: bool) -> Fraction:
     """What one step of a total is worth."""
     if (
-        schema.unit.column is None
+        rows.unit.column is None
         or (measure.distinct and not measure.people)
         or (measure.people and not grouped)
     ):
@@ -143,7 +157,7 @@ def out_grid(schema: Schema, measure: Measure, grouped: bool) -> Fraction:
 
 
 def totals(
-    schema: Schema,
+    rows: Rows,
     where: exp.Expr | None,
     keys: tuple[exp.Expr, ...],
     measures: tuple[Measure, ...],
@@ -152,16 +166,16 @@ def totals(
 
     Measures that count different values are read apart from the others: `apart` tells which go together.
     """
-    if schema.unit.column is None:
-        return _by_row(schema, where, keys, measures)
+    if rows.unit.column is None:
+        return _by_row(rows, where, keys, measures)
     if measures[0].distinct and not measures[0].people:
-        return _distinct_by_person(schema, where, keys, measures[0])
-    return _by_person(schema, where, keys, measures)
+        return _distinct_by_person(rows, where, keys, measures[0])
+    return _by_person(rows, where, keys, measures)
 
 
-def apart(schema: Schema, measures: tuple[Measure, ...]) -> list[tuple[int, ...]]:
+def apart(rows: Rows, measures: tuple[Measure, ...]) -> list[tuple[int, ...]]:
     """Which measures one SELECT can total together, by their places."""
-    if schema.unit.column is None:
+    if rows.unit.column is None:
         return [tuple(range(len(measures)))]
     alone = [i for i, measure in enumerate(measures) if measure.distinct and not measure.people]
     together = tuple(i for i in range(len(measures)) if i not in alone)
@@ -169,12 +183,12 @@ def apart(schema: Schema, measures: tuple[Measure, ...]) -> list[tuple[int, ...]
 
 
 def _by_row(
-    schema: Schema,
+    rows: Rows,
     where: exp.Expr | None,
     keys: tuple[exp.Expr, ...],
     measures: tuple[Measure, ...],
 ) -> exp.Select:
-    return _grouped(_from(schema, where), keys, [_total(measure) for measure in measures])
+    return _grouped(_from(rows, where), keys, [_total(measure) for measure in measures])
 
 
 def _total(measure: Measure) -> exp.Expr:
@@ -186,32 +200,32 @@ def _total(measure: Measure) -> exp.Expr:
 
 
 def _by_person(
-    schema: Schema,
+    rows: Rows,
     where: exp.Expr | None,
     keys: tuple[exp.Expr, ...],
     measures: tuple[Measure, ...],
 ) -> exp.Select:
     """Each person's part of each group, scaled down together where they have more than their rows."""
-    person = _person(schema)
+    person = _person(rows)
     within: exp.Expr = exp.Count(this=exp.Star())
     spread: exp.Expr = exp.Count(this=exp.Star())
     if keys:
         within = exp.Window(this=exp.Sum(this=within), partition_by=[person])
         spread = exp.Window(this=spread, partition_by=[person])
-    inner = _from(schema, where).group_by(person, *keys)
+    inner = _from(rows, where).group_by(person, *keys)
     inner = inner.select(*[exp.alias_(key, f"k{i}") for i, key in enumerate(keys)], exp.alias_(within, "n"))
     if any(measure.people for measure in measures):
         inner = inner.select(exp.alias_(spread, "g"))
     inner = inner.select(*[exp.alias_(_total(m), f"m{i}") for i, m in enumerate(measures) if not m.people])
     outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
-    parts = [_part(schema, measure, i, bool(keys)) for i, measure in enumerate(measures)]
+    parts = [_part(rows, measure, i, bool(keys)) for i, measure in enumerate(measures)]
     return _grouped(exp.select().from_(inner.subquery("person")), outer_keys, parts)
 
 
-def _part(schema: Schema, measure: Measure, place: int, grouped: bool) -> exp.Expr:
+def _part(rows: Rows, measure: Measure, place: int, grouped: bool) -> exp.Expr:
     if measure.people and not grouped:
         return exp.Count(this=exp.Star())
-    limit = exp.Literal.number(str(schema.unit.rows))
+    limit = exp.Literal.number(str(rows.unit.rows))
     value: exp.Expr = exp.Literal.number(str(SCALED))
     size = exp.column("g")
     if not measure.people:
@@ -224,16 +238,14 @@ def _part(schema: Schema, measure: Measure, place: int, grouped: bool) -> exp.Ex
 
 
 def _distinct_by_person(
-    schema: Schema, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure
+    rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure
 ) -> exp.Select:
     """At most so many different values of one person, chosen by a hash of the value."""
     assert measure.value is not None
-    person = _person(schema)
+    person = _person(rows)
     named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
     pairs = (
-        _from(schema, where)
-        .select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v"))
-        .distinct()
+        _from(rows, where).select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v")).distinct()
     )
     hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=TEXT))
     rank = exp.Window(
@@ -248,12 +260,12 @@ def _distinct_by_person(
         .where("NOT v IS NULL")
     )
     kept = exp.select().from_(ranked.subquery("ranked"))
-    kept = kept.where(exp.LTE(this=exp.column("r"), expression=exp.Literal.number(str(schema.unit.rows))))
+    kept = kept.where(exp.LTE(this=exp.column("r"), expression=exp.Literal.number(str(rows.unit.rows))))
     return _grouped(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
 
 
-def _from(schema: Schema, where: exp.Expr | None) -> exp.Select:
-    select = exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(schema.name, quoted=True))))
+def _from(rows: Rows, where: exp.Expr | None) -> exp.Select:
+    select = exp.Select(from_=exp.From(this=rows.source))
     return select if where is None else select.where(where, copy=False)
 
 
@@ -263,9 +275,9 @@ def _grouped(select: exp.Select, keys: tuple[exp.Expr, ...], parts: list[exp.Exp
     return select.group_by(*places, copy=False) if keys else select
 
 
-def _person(schema: Schema) -> exp.Expr:
-    assert schema.unit.column is not None
-    return exp.column(exp.to_identifier(schema.unit.column, quoted=True))
+def _person(rows: Rows) -> exp.Expr:
+    assert rows.unit.column is not None
+    return exp.column(exp.to_identifier(rows.unit.column, quoted=True))
 
 
 def _wide(sql: exp.Expr) -> exp.Expr:

@@ -31,7 +31,7 @@ class Ask:
         bounded = bound(question, count_rows=hidden is not None)
         options = parsed.options
         noisy = choose(
-            question.schema,
+            question.relation.rows,
             bounded.measures,
             bool(question.keys),
             terms.epsilon if options.epsilon is None else options.epsilon,

@@ -17,7 +17,7 @@ from obverse.data.bounding import Measure, clamped, column_on_grid, on_grid, ste
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
 from obverse.query.resolve import Aggregate, Question
-from obverse.query.scalar import Typed, finite_sql
+from obverse.query.typed import Typed, finite_sql
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,7 @@ def _count(question: Question, aggregate: Aggregate) -> Measure:
     sql = finite_sql(value)
     if not aggregate.distinct:
         return Measure(sql, 1, 1)
-    unit = question.schema.unit.column
-    people = value.column is not None and value.column.name == unit
+    people = any(field.owner and field.typed.sql == value.sql for field in question.relation.fields)
     return Measure(sql, 1, 1, distinct=True, people=people)
 
 
@@ -101,15 +100,16 @@ def _steps(value: Typed, low: Fraction, high: Fraction, grid: Fraction, centre: 
 
 
 def _where_to_add(question: Question, value: Typed) -> str:
-    unbounded = [
-        column.name
-        for column in question.schema.columns
-        for used in value.sql.find_all(exp.Column)
-        if used.name == column.name and not column.bounded
+    used = [
+        field
+        for field in question.relation.fields
+        for sql in value.sql.find_all(exp.Column)
+        if field.typed.sql == sql
     ]
+    unbounded = [field for field in used if field.typed.interval is None]
     if not unbounded:
         return "no interval follows from this expression; use + − × / FLOOR ABS and CASE of bounded columns"
-    return f"add low and high for {question.schema.name}.{unbounded[0]}"
+    return f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}"
 
 
 def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Recipe:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from obverse.data.bounding import Measure, out_grid, sensitivity
-from obverse.data.schema import Schema
+from obverse.data.bounding import Measure, Rows, out_grid, sensitivity
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
 from obverse.loss.curves import zcdp_profile
 from obverse.loss.loss import FREE, Loss, Sensitivity
@@ -38,17 +37,17 @@ class NoisyTotal:
 
 
 def choose(
-    schema: Schema, measures: tuple[Measure, ...], grouped: bool, epsilon: Fraction, delta: Fraction
+    rows: Rows, measures: tuple[Measure, ...], grouped: bool, epsilon: Fraction, delta: Fraction
 ) -> tuple[NoisyTotal, ...]:
     """A noisy total for each measure, ε and δ in all."""
-    distances = [sensitivity(schema, measure, grouped) for measure in measures]
+    distances = [sensitivity(rows, measure, grouped) for measure in measures]
     mechanisms: list[Laplace | Gaussian] = [
         Laplace(laplace_scale(epsilon / len(measures), _some(distance))) for distance in distances
     ]
     if delta > 0:
         mechanisms = _less_noise(mechanisms, _gaussians(distances, epsilon, delta))
     return tuple(
-        NoisyTotal(measure, mechanism, distance, out_grid(schema, measure, grouped))
+        NoisyTotal(measure, mechanism, distance, out_grid(rows, measure, grouped))
         for measure, mechanism, distance in zip(measures, mechanisms, distances, strict=True)
     )
 

@@ -42,7 +42,7 @@ class AskPlan:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return (self.question.schema.name,)
+        return self.question.relation.tables
 
     @cached_property
     def guarantee(self) -> Loss:
@@ -56,8 +56,8 @@ class AskPlan:
         where = _within(question)
         measures = tuple(total.measure for total in self.noisy)
         return tuple(
-            (places, totals(question.schema, where, keys, tuple(measures[place] for place in places)))
-            for places in apart(question.schema, measures)
+            (places, totals(question.relation.rows, where, keys, tuple(measures[place] for place in places)))
+            for places in apart(question.relation.rows, measures)
         )
 
     @cached_property
@@ -172,7 +172,7 @@ class AskPlan:
 
 def _within(question: Question) -> exp.Expr | None:
     """Of a person only rows of the groups that are answered count against their share; rows alone need no share."""
-    keys = () if question.schema.unit.column is None else question.keys
+    keys = () if question.relation.rows.unit.column is None else question.keys
     inside = [exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys]
     conditions = [exp.Paren(this=question.where)] if question.where is not None else []
     return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None

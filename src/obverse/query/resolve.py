@@ -10,11 +10,13 @@ from sqlglot import exp
 
 from obverse.data.schema import Category, Schema, Type
 from obverse.errors import BadQuestion
+from obverse.query.relation import Relation
 from obverse.query.released import ANSWERED
-from obverse.query.scalar import Typed, condition, shown, typed
+from obverse.query.sources import Sources
+from obverse.query.typed import Read, Typed, condition, shown
 
 MOST_GROUPS = 1_000_000
-CLAUSES = {"expressions", "from_", "where", "group", "having", "order", "limit", "offset"}
+CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
 KEY, AGGREGATE = "§key", "§aggregate"
 
 
@@ -57,7 +59,7 @@ class Order:
 class Question:
     """What is asked of one table, every name resolved and every expression total."""
 
-    schema: Schema
+    relation: Relation
     where: exp.Expr | None
     keys: tuple[Key, ...]
     aggregates: tuple[Aggregate, ...]
@@ -75,10 +77,9 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             raise BadQuestion(
                 f"{_clause(name)} is not answered: SELECT aggregates FROM one table WHERE … GROUP BY …"
             )
-    schema, alias = _table(select, schemas)
-    _unqualify(select, {schema.name.lower(), alias.lower()})
+    source = Sources(schemas, {}).of(select)
     where = select.args.get("where")
-    resolver = _Resolver(schema, _keys(select, schema))
+    resolver = _Resolver(source.reader, _keys(select, source.reader))
     items = tuple(resolver.item(node) for node in select.expressions)
     if not resolver.aggregates:
         raise BadQuestion(
@@ -88,8 +89,8 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
     kept = None if having is None else resolver.released(having.this, items)
     order = tuple(resolver.order(node, items) for node in _list(select.args.get("order")))
     return Question(
-        schema,
-        None if where is None else condition(where.this, schema),
+        source,
+        None if where is None else condition(where.this, source.reader),
         resolver.keys,
         tuple(resolver.aggregates),
         items,
@@ -105,35 +106,13 @@ def _clause(name: str) -> str:
     return words.get(name, name.strip("_").upper())
 
 
-def _table(select: exp.Select, schemas: Mapping[str, Schema]) -> tuple[Schema, str]:
-    source = select.args.get("from_")
-    table = None if source is None else source.this
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise BadQuestion("a question reads one declared table: SELECT … FROM people")
-    if table.args.get("db") or table.args.get("joins") or table.args.get("sample"):
-        raise BadQuestion(f"{shown(table)}: name one declared table alone")
-    by_name = {name.lower(): schema for name, schema in schemas.items()}
-    if (schema := by_name.get(table.name.lower())) is None:
-        raise BadQuestion(f"there is no table {table.name}; declared are {', '.join(schemas)}")
-    return schema, table.alias or schema.name
-
-
-def _unqualify(select: exp.Select, names: set[str]) -> None:
-    """Take the table's name away from its columns."""
-    for column in select.find_all(exp.Column):
-        if column.table:
-            if column.table.lower() not in names:
-                raise BadQuestion(f"{shown(column)}: there is no table {column.table} in this question")
-            column.set("table", None)
-
-
-def _keys(select: exp.Select, schema: Schema) -> tuple[Key, ...]:
+def _keys(select: exp.Select, read: Read) -> tuple[Key, ...]:
     group = select.args.get("group")
     if group is None:
         return ()
     if extra := [name for name, value in group.args.items() if value and name != "expressions"]:
         raise BadQuestion(f"GROUP BY {extra[0].strip('_').upper()} is not answered: list the keys")
-    found = [typed(_named(node, select), schema) for node in group.expressions]
+    found = [read(_named(node, select)) for node in group.expressions]
     keys = tuple(Key(key.sql, _domain(key, node)) for key, node in zip(found, group.expressions, strict=True))
     if (groups := prod(len(key.domain) for key in keys)) > MOST_GROUPS:
         raise BadQuestion(f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered at once")
@@ -190,8 +169,8 @@ def _count(select: exp.Select, name: str) -> int | None:
 class _Resolver:
     """Answer columns over keys and aggregates; equal aggregates are one."""
 
-    def __init__(self, schema: Schema, keys: tuple[Key, ...]) -> None:
-        self.schema, self.keys = schema, keys
+    def __init__(self, read: Read, keys: tuple[Key, ...]) -> None:
+        self.read, self.keys = read, keys
         self.aggregates: list[Aggregate] = []
 
     def item(self, node: exp.Expr) -> Item:
@@ -226,7 +205,7 @@ class _Resolver:
             if place is not None:
                 return self._place(KEY, place)
         if isinstance(node, exp.Column):
-            self.schema.column(node.name)
+            self.read(node)
             raise BadQuestion(
                 f"{node.name} of single rows cannot be private: put it into COUNT, SUM or AVG, or GROUP BY {node.name}"
             )
@@ -247,7 +226,7 @@ class _Resolver:
         if node.find(exp.Column) is None or type(node) is exp.If:
             return None
         places = {key.sql: place for place, key in enumerate(self.keys)}
-        return places.get(typed(node, self.schema).sql)
+        return places.get(self.read(node).sql)
 
     def _aggregate(self, node: exp.Expr) -> int:
         aggregate = self._read(node)
@@ -283,9 +262,9 @@ class _Resolver:
             argument = argument.expressions[0]
         if inner.expressions:
             raise BadQuestion(f"{shown(node)}: {function} takes one expression")
-        value = None if isinstance(argument, exp.Star) else typed(argument, self.schema)
+        value = None if isinstance(argument, exp.Star) else self.read(argument)
         if only is not None:
-            value = _filtered(value, condition(only, self.schema))
+            value = _filtered(value, condition(only, self.read))
         return Aggregate(function, value, distinct, shown(node))
 
 

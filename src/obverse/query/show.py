@@ -18,6 +18,7 @@ Style = Literal["head", "margin", "note"]
 Paint = Callable[[Style, str], str]
 NOTHING = "–"
 MOST_DIGITS = 6
+MOST_ROWS = 100
 
 
 def text(answered: Answered) -> str:
@@ -43,6 +44,7 @@ def html(answered: Answered) -> str:
 def table(answer: Answer, paint: Paint = lambda style, text: text) -> list[str]:
     """The lines of a table; behind each column of numbers one with its ±."""
     names, lines, right = _laid_out(answer)
+    hidden, lines = len(lines) - MOST_ROWS, lines[:MOST_ROWS]
     widths = [max(map(len, column)) for column in zip(names, *lines, strict=True)]
 
     def line(cells: Sequence[str]) -> list[str]:
@@ -55,13 +57,13 @@ def table(answer: Answer, paint: Paint = lambda style, text: text) -> list[str]:
     for cells in lines:
         padded = zip(names, line(cells), strict=True)
         shown.append("  ".join(paint("margin", c) if name == "±" else c for name, c in padded).rstrip())
-    return shown
+    return [*shown, f"… and {hidden:,} rows more"] if hidden > 0 else shown
 
 
 def notes(answered: Answered) -> list[str]:
     """What was charged, for whom it holds, how sure the ± is."""
-    receipt, schema = answered.receipt, answered.plan.question.schema
-    paid = f"cost {cost(answered.loss)}, for {protects(schema)}"
+    receipt = answered.receipt
+    paid = f"cost {cost(answered.loss)}, for {holds_for(answered)}"
     if receipt.again:
         paid = f"asked before: the same answer, free (it {paid})"
     sure = f"each ± holds in {float(100 * answered.plan.confidence):.4g} % of runs"
@@ -75,6 +77,11 @@ def cost(loss: Loss) -> str:
     if loss.rho is not None:
         return f"{figure('ρ', loss.rho)} (zCDP; ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶)"
     return f"ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶"
+
+
+def holds_for(answered: Answered) -> str:
+    """Whom an answer protects."""
+    return " and ".join(protects(schema) for schema in answered.plan.question.relation.private)
 
 
 def protects(schema: Schema) -> str:

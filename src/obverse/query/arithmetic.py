@@ -1,0 +1,169 @@
+"""Rules for numbers: arithmetic on DOUBLE that cannot fail, with the interval that follows from declared bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, floor
+
+from sqlglot import exp
+
+from obverse.data.schema import Type
+from obverse.errors import BadQuestion
+from obverse.query.typed import Interval, Read, Typed, as_double, double, function, number, whole_domain
+
+
+def constant(value: Fraction) -> Typed:
+    """A number written in a question, exactly."""
+    if value.denominator == 1:
+        if abs(value) >= 2**63:
+            raise BadQuestion("a whole number in a question stays below 2^63")
+        whole = value.numerator
+        return Typed(_whole(whole), Type.INTEGER, (value, value), (whole,), size=abs(whole), literal=True)
+    if not 2**-200 < abs(value) < 2**200:
+        raise BadQuestion("a number in a question lies between 2^-200 and 2^200")
+    number = float(value)
+    sql = double(exp.Literal.number(repr(number)))
+    return Typed(sql, Type.REAL, (value, value), size=abs(number), literal=True)
+
+
+def _whole(value: int) -> exp.Expr:
+    literal = exp.Literal.number(str(abs(value)))
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def _negative(node: exp.Neg, read: Read) -> Typed:
+    inner = number(node.this, read)
+    if inner.literal and inner.interval:
+        return constant(-inner.interval[0])
+    interval = None if inner.interval is None else (-inner.interval[1], -inner.interval[0])
+    return _real(exp.Neg(this=as_double(inner)), interval, inner.size, inner)
+
+
+def _real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed) -> Typed:
+    """A computed number, whole if all that went in was."""
+    whole = all(each.type is Type.INTEGER for each in inputs)
+    domain = whole_domain(interval) if whole and interval is not None else None
+    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain, size=size)
+
+
+def _arithmetic(node: exp.Binary, read: Read) -> Typed:
+    left, right = number(node.this, read), number(node.expression, read)
+    interval = None
+    if left.interval is not None and right.interval is not None:
+        interval = _INTERVALS[type(node)](left.interval, right.interval)
+    size = left.size * right.size if isinstance(node, exp.Mul) else left.size + right.size
+    return _real(type(node)(this=as_double(left), expression=as_double(right)), interval, size, left, right)
+
+
+def _products(a: Interval, b: Interval) -> Interval:
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+_INTERVALS: dict[type[exp.Expr], Callable[[Interval, Interval], Interval]] = {
+    exp.Add: lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    exp.Sub: lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    exp.Mul: _products,
+}
+
+
+def _quotient(node: exp.Binary, read: Read) -> Typed:
+    """x / y, NULL where y is 0; bounded where y's interval leaves 0 out."""
+    left, right = number(node.this, read), number(node.expression, read)
+    interval = None
+    if left.interval and right.interval and not right.interval[0] <= 0 <= right.interval[1]:
+        interval = _products(left.interval, (1 / right.interval[1], 1 / right.interval[0]))
+    zero = exp.Literal.number("0")
+    sql: exp.Expr = exp.Div(
+        this=as_double(left),
+        expression=exp.Nullif(this=as_double(right), expression=double(zero)),
+        typed=False,
+        safe=False,
+    )
+    if not isinstance(node, exp.IntDiv):
+        return Typed(exp.Paren(this=sql), Type.REAL, interval)
+    if interval is not None:
+        interval = Fraction(floor(interval[0])), Fraction(ceil(interval[1]))
+    domain = whole_domain(interval) if interval else None
+    return Typed(function("TRUNC", sql), Type.REAL, interval, domain)
+
+
+def _remainder(node: exp.Mod, read: Read) -> Typed:
+    """x % y, NULL where y is 0; between −|y| and |y|, and not negative where x is not."""
+    left, right = number(node.this, read), number(node.expression, read)
+    interval = None
+    if right.interval is not None:
+        size = max(abs(right.interval[0]), abs(right.interval[1]))
+        low = Fraction(0) if left.interval is not None and left.interval[0] >= 0 else -size
+        interval = low, size
+    zero = double(exp.Literal.number("0"))
+    sql = exp.Mod(this=as_double(left), expression=exp.Nullif(this=as_double(right), expression=zero))
+    whole = left.type is Type.INTEGER and right.type is Type.INTEGER
+    domain = whole_domain(interval) if whole and interval is not None else None
+    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain)
+
+
+def _rounded(node: exp.Func, read: Read) -> Typed:
+    """FLOOR, CEIL and ROUND to whole numbers."""
+    inner = number(node.this, read)
+    digits = node.args.get("decimals")
+    if digits is not None and not (isinstance(digits, exp.Literal) and digits.name == "0"):
+        raise BadQuestion("ROUND inside a question rounds to whole numbers; round what is answered instead")
+    interval = None
+    if inner.interval is not None:
+        interval = Fraction(floor(inner.interval[0])), Fraction(ceil(inner.interval[1]))
+        if isinstance(node, exp.Floor):
+            interval = interval[0], Fraction(floor(inner.interval[1]))
+        elif isinstance(node, exp.Ceil):
+            interval = Fraction(ceil(inner.interval[0])), interval[1]
+    name = {exp.Floor: "FLOOR", exp.Ceil: "CEIL", exp.Round: "ROUND"}[type(node)]
+    domain = whole_domain(interval) if interval is not None else None
+    return Typed(function(name, as_double(inner)), Type.REAL, interval, domain, size=inner.size)
+
+
+def _absolute(node: exp.Abs, read: Read) -> Typed:
+    inner = number(node.this, read)
+    interval = None
+    if inner.interval is not None:
+        low, high = inner.interval
+        interval = max(low, -high, Fraction(0)), max(-low, high)
+    return _real(function("ABS", as_double(inner)), interval, inner.size, inner)
+
+
+def _root(node: exp.Sqrt, read: Read) -> Typed:
+    """√x, NULL below 0."""
+    inner = number(node.this, read)
+    sql = function("SQRT", _guarded(as_double(inner), exp.GTE))
+    interval = None
+    if inner.interval is not None:
+        interval = Fraction(0), max(Fraction(1), inner.interval[1])
+    return Typed(sql, Type.REAL, interval, size=max(1.0, inner.size))
+
+
+def _logarithm(node: exp.Ln, read: Read) -> Typed:
+    """ln x, NULL at 0 and below."""
+    inner = number(node.this, read)
+    return Typed(function("LN", _guarded(as_double(inner), exp.GT)), Type.REAL, size=inner.size)
+
+
+def _guarded(sql: exp.Expr, test: type[exp.Binary]) -> exp.Expr:
+    zero = double(exp.Literal.number("0"))
+    return exp.Case(ifs=[exp.If(this=test(this=sql.copy(), expression=zero), true=sql)])
+
+
+ARITHMETIC: dict[type[exp.Expr], Callable[..., Typed]] = {
+    exp.Neg: _negative,
+    exp.Add: _arithmetic,
+    exp.Sub: _arithmetic,
+    exp.Mul: _arithmetic,
+    exp.Div: _quotient,
+    exp.IntDiv: _quotient,
+    exp.Mod: _remainder,
+    exp.Floor: _rounded,
+    exp.Ceil: _rounded,
+    exp.Round: _rounded,
+    exp.Abs: _absolute,
+    exp.Sqrt: _root,
+    exp.Ln: _logarithm,
+}

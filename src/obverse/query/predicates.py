@@ -1,0 +1,124 @@
+"""Rules for conditions: comparisons whose two sides are of one type before the engine sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+
+from sqlglot import exp
+
+from obverse.data.schema import Type
+from obverse.errors import BadQuestion
+from obverse.query.typed import (
+    NUMBERS,
+    Read,
+    Typed,
+    as_double,
+    condition,
+    finite_sql,
+    kept_finite,
+    named,
+    shown,
+)
+
+
+def _comparison(node: exp.Binary, read: Read) -> Typed:
+    left, right = _alike(read(node.this), read(node.expression), node)
+    return _truth(type(node)(this=left, expression=right))
+
+
+def _truth(sql: exp.Expr) -> Typed:
+    return Typed(exp.Paren(this=sql), Type.BOOLEAN, domain=(False, True))
+
+
+def _alike(left: Typed, right: Typed, node: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Both sides as one type, converted here and not by the engine, whose conversions can fail on a row."""
+    if left.type in NUMBERS and right.type in NUMBERS:
+        if left.type is right.type is Type.INTEGER:
+            return left.sql, right.sql
+        return as_double(kept_finite(left)), as_double(kept_finite(right))
+    if left.literal and right.type in MOMENTS:
+        left = moment(left, right.type)
+    if right.literal and left.type in MOMENTS:
+        right = moment(right, left.type)
+    if None not in (left.type, right.type) and left.type is not right.type:
+        raise BadQuestion(f"{shown(node)} compares {named(left)} with {named(right)}")
+    return left.sql, right.sql
+
+
+MOMENTS: dict[Type | None, tuple[type[date], str]] = {
+    Type.DATE: (date, "DATE"),
+    Type.TIMESTAMP: (datetime, "TIMESTAMP"),
+}
+
+
+def moment(value: Typed, type_: Type | None) -> Typed:
+    """A text written in the question, as the date or time it is compared with."""
+    kind, name = MOMENTS[type_]
+    try:
+        moment = kind.fromisoformat(value.sql.name)
+    except ValueError:
+        raise BadQuestion(f"'{value.sql.name}' is no {name.lower()}: write it as 2024-12-31") from None
+    literal = exp.Literal.string(
+        moment.isoformat(" ") if isinstance(moment, datetime) else moment.isoformat()
+    )
+    return Typed(exp.Cast(this=literal, to=exp.DataType.build(name)), type_, literal=True)
+
+
+def _both(node: exp.Connector, read: Read) -> Typed:
+    return _truth(type(node)(this=condition(node.this, read), expression=condition(node.expression, read)))
+
+
+def _not(node: exp.Not, read: Read) -> Typed:
+    return _truth(exp.Not(this=condition(node.this, read)))
+
+
+def _between(node: exp.Between, read: Read) -> Typed:
+    value = node.this
+    return _truth(
+        exp.And(
+            this=read(exp.GTE(this=value, expression=node.args["low"])).sql,
+            expression=read(exp.LTE(this=value, expression=node.args["high"])).sql,
+        )
+    )
+
+
+def _among(node: exp.In, read: Read) -> Typed:
+    if node.args.get("query") or node.args.get("unnest") or not node.expressions:
+        raise BadQuestion(f"{shown(node)}: IN is followed by a list of constants")
+    value = read(node.this)
+    members = [read(member) for member in node.expressions]
+    if not all(member.literal for member in members):
+        raise BadQuestion(f"{shown(node)}: IN is followed by a list of constants")
+    pairs = [_alike(value, member, node) for member in members]
+    return _truth(exp.In(this=pairs[0][0], expressions=[member for _, member in pairs]))
+
+
+def _is(node: exp.Is, read: Read) -> Typed:
+    test = node.expression
+    if isinstance(test, exp.Null):
+        found = read(node.this)
+        return _truth(exp.Is(this=finite_sql(found), expression=exp.Null()))
+    if isinstance(test, exp.Boolean):
+        return _truth(exp.Is(this=condition(node.this, read), expression=test))
+    raise BadQuestion(f"{shown(node)}: IS is followed by NULL, TRUE or FALSE")
+
+
+def _like(node: exp.Binary, read: Read) -> Typed:
+    value, pattern = read(node.this), read(node.expression)
+    if value.type is not Type.TEXT or not pattern.literal or pattern.type is not Type.TEXT:
+        raise BadQuestion(f"{shown(node)}: LIKE compares a text column with a constant pattern")
+    return _truth(type(node)(this=value.sql, expression=pattern.sql))
+
+
+PREDICATES: dict[type[exp.Expr], Callable[..., Typed]] = {
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _comparison),
+    exp.And: _both,
+    exp.Or: _both,
+    exp.Not: _not,
+    exp.Between: _between,
+    exp.In: _among,
+    exp.Is: _is,
+    exp.Like: _like,
+    exp.ILike: _like,
+}

@@ -1,0 +1,167 @@
+"""Rows that each belong to one unit: what FROM may name, and what keeps to whom a row belongs.
+
+A relation knows the column that says whose a row is (none where each row is a unit by itself), and which people that
+column means: two tables are about the same people if one's unit column references the other's, or both the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+
+from sqlglot import exp
+
+from obverse.data.bounding import Rows, own
+from obverse.data.schema import Column, Schema, Type, Unit, hint
+from obverse.errors import BadQuestion
+from obverse.query.scalar import Reader
+from obverse.query.typed import LARGEST, Typed, shown, whole_domain
+
+MARK = "§"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column of a relation: how a question calls it, what it is, and the declared column it comes from.
+
+    `owner` says that it is the very column of whose a row is.
+    """
+
+    name: str
+    qualifier: str
+    typed: Typed
+    origin: str = ""
+    references: str | None = None
+    owner: bool = False
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows with owners, their columns, and the tables they come from; `people` names whom the owners mean."""
+
+    rows: Rows
+    fields: tuple[Field, ...]
+    schemas: tuple[Schema, ...]
+    people: str = ""
+
+    @property
+    def private(self) -> tuple[Schema, ...]:
+        """The tables that are charged for, each once."""
+        return tuple(dict.fromkeys(schema for schema in self.schemas if not schema.public))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(schema.name for schema in self.private)
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.lookup)
+
+    @property
+    def owner(self) -> exp.Expr | None:
+        """Whose a row is."""
+        column = self.rows.unit.column
+        return None if column is None else quoted(column)
+
+    def lookup(self, node: exp.Column) -> Typed:
+        """The column a question names."""
+        return self.field(node).typed
+
+    def field(self, node: exp.Column) -> Field:
+        """The field a question names, by its name alone or with its table's."""
+        if node.args.get("db") or node.args.get("catalog"):
+            raise BadQuestion(f"{shown(node)}: name a column, or table.column")
+        wanted, table = node.name.lower(), node.table.lower()
+        found = [f for f in self.fields if f.name.lower() == wanted and table in ("", f.qualifier.lower())]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            places = " and in ".join(field.qualifier for field in found)
+            raise BadQuestion(
+                f"{node.name} stands in {places}: say which, as {found[0].qualifier}.{node.name}"
+            )
+        qualifiers = tuple(dict.fromkeys(field.qualifier for field in self.fields))
+        if table and table not in {qualifier.lower() for qualifier in qualifiers}:
+            raise BadQuestion(f"{shown(node)}: there is no table {node.table} in this question")
+        names = tuple(field.name for field in self.fields)
+        raise BadQuestion(f"{' and '.join(qualifiers)} has no column {node.name}{hint(node.name, names)}")
+
+
+def quoted(name: str) -> exp.Column:
+    """A column by its name in the engine."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def table(schema: Schema, alias: str) -> Relation:
+    """A declared table's own rows."""
+    unit = schema.unit.column
+    fields = tuple(
+        Field(
+            column.name,
+            alias,
+            _typed(column),
+            f"{schema.name}.{column.name}",
+            column.references,
+            column.name == unit,
+        )
+        for column in schema.columns
+    )
+    return Relation(own(schema), fields, (schema,), "" if unit is None else f"{schema.name}.{unit}")
+
+
+def _typed(column: Column) -> Typed:
+    interval = None
+    if isinstance(column.low, Fraction) and isinstance(column.high, Fraction):
+        interval = column.low, column.high
+    domain = column.categories
+    if domain is None and column.type is Type.INTEGER and interval is not None:
+        domain = whole_domain(interval)
+    return Typed(quoted(column.name), column.type, interval, domain, column, LARGEST.get(column.type, inf))
+
+
+def selected(
+    relation: Relation,
+    fields: tuple[Field, ...],
+    where: exp.Expr | None = None,
+    *,
+    alias: str,
+    group: tuple[exp.Expr, ...] = (),
+    distinct: bool = False,
+    rows: int | None = None,
+) -> Relation:
+    """A subquery with these columns, each under a name that no declared column has, and the owner kept."""
+    renamed = tuple(replace(field, qualifier=alias, typed=_renamed(field, alias)) for field in fields)
+    pairs = [(field.typed.sql, new.typed.sql.name) for field, new in zip(fields, renamed, strict=True)]
+    unit = relation.rows.unit
+    if relation.owner is not None:
+        pairs.append((relation.owner, f"{alias}{MARK}{MARK}owner"))
+        unit = Unit(pairs[-1][1], unit.rows if rows is None else rows)
+    columns = [exp.alias_(sql, name, quoted=True) for sql, name in pairs]
+    select = exp.Select(expressions=columns, from_=exp.From(this=relation.rows.source))
+    if where is not None:
+        select.set("where", exp.Where(this=where))
+    if group:
+        select.set("group", exp.Group(expressions=list(group)))
+    if distinct:
+        select.set("distinct", exp.Distinct())
+    return replace(
+        relation, rows=replace(relation.rows, source=subquery(select, alias), unit=unit), fields=renamed
+    )
+
+
+def subquery(query: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+
+
+def flat(relation: Relation, alias: str) -> Relation:
+    """All its columns, as a subquery, if it is not one yet."""
+    return (
+        relation
+        if isinstance(relation.rows.source, exp.Subquery)
+        else selected(relation, relation.fields, alias=alias)
+    )
+
+
+def _renamed(field: Field, alias: str) -> Typed:
+    return replace(field.typed, sql=quoted(f"{alias}{MARK}{field.name}"), column=None, literal=False)

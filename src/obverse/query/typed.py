@@ -1,0 +1,112 @@
+"""An expression over one row that cannot fail, with its type and the interval it lies in.
+
+Whatever the row holds, it gives a value or NULL, never an error and never NaN or an infinity, since whether a
+question fails would tell of the row it failed on. Numbers are computed as DOUBLE, where nothing overflows into an
+error; arguments outside a function's domain become NULL before they reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil, floor, inf
+from sys import float_info
+
+from sqlglot import exp
+
+from obverse.data.schema import Category, Column, Type
+from obverse.errors import BadQuestion
+
+DOUBLE = exp.DataType.build("DOUBLE")
+Interval = tuple[Fraction, Fraction]
+LARGEST_DOMAIN = 10_000
+LARGEST = {Type.INTEGER: 2.0**63, Type.REAL: float_info.max}
+NUMBERS = (Type.INTEGER, Type.REAL)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A total expression, its type, the interval its numbers lie in, and all the values it can take if they are few.
+
+    `interval` is where the declared bounds of its columns put it; `size` is what it cannot exceed whatever the rows
+    hold, and no NaN comes of finite sizes. `column` is set where the expression is a bare column.
+    """
+
+    sql: exp.Expr
+    type: Type | None
+    interval: Interval | None = None
+    domain: tuple[Category, ...] | None = None
+    column: Column | None = None
+    size: float = inf
+    literal: bool = False
+
+    @property
+    def finite(self) -> bool:
+        """Whether it can be neither infinite nor NaN."""
+        return self.size < inf or self.type not in NUMBERS
+
+
+Read = Callable[[exp.Expr], Typed]
+
+
+def number(node: exp.Expr, read: Read) -> Typed:
+    """A total number."""
+    found = read(node)
+    if found.type not in (*NUMBERS, None):
+        raise BadQuestion(f"{shown(node)} is {named(found)}, where a number is wanted")
+    return found
+
+
+def condition(node: exp.Expr, read: Read) -> exp.Expr:
+    """A total predicate."""
+    found = read(node)
+    if found.type not in (Type.BOOLEAN, None):
+        raise BadQuestion(f"{shown(node)} is {named(found)}, where a condition is wanted")
+    return found.sql
+
+
+def shown(node: exp.Expr) -> str:
+    text = node.sql(dialect="duckdb")
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def named(value: Typed) -> str:
+    """A value's type in words."""
+    return {None: "NULL", Type.INTEGER: "a whole number"}.get(
+        value.type, f"a {value.type.value if value.type else ''}"
+    )
+
+
+def double(sql: exp.Expr) -> exp.Expr:
+    """A number as DOUBLE."""
+    return exp.Cast(this=sql, to=DOUBLE)
+
+
+def as_double(value: Typed) -> exp.Expr:
+    """A typed number as DOUBLE."""
+    return value.sql if value.type is Type.REAL else double(value.sql)
+
+
+def finite_sql(value: Typed) -> exp.Expr:
+    """The value, NULL where a computation left the finite numbers."""
+    sql = value.sql
+    if value.finite:
+        return sql
+    return exp.Case(ifs=[exp.If(this=exp.Anonymous(this="isfinite", expressions=[sql.copy()]), true=sql)])
+
+
+def kept_finite(value: Typed) -> Typed:
+    """The same, NULL where it left the finite numbers."""
+    return replace(value, sql=finite_sql(value))
+
+
+def whole_domain(interval: Interval) -> tuple[Category, ...] | None:
+    """All whole numbers of an interval, if they are few."""
+    low, high = ceil(interval[0]), floor(interval[1])
+    return tuple(range(low, high + 1)) if high - low < LARGEST_DOMAIN else None
+
+
+def function(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A call by its DuckDB name."""
+    return exp.func(name, *arguments, dialect="duckdb")
