@@ -121,7 +121,7 @@ def _private(research: Account, paint: Paint) -> Iterator[str]:
     yield ""
     yield f"   {_number(first):,.0f} − {_number(second):,.0f} = {gap:,.0f} ± {margin:,.0f}: ".replace(
         "= -", "= −"
-    ) + paint("good", "that says nothing about her.")
+    ) + paint("good", "that says next to nothing about her.")
     yield "   Whoever reads both answers, whatever they know already, can change their odds about any one"
     yield "   person by a factor of at most e^0.2 = 1.22: two questions at ε = 0.1 each. That is a theorem."
 
