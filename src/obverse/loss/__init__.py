@@ -1,5 +1,5 @@
 """What a release costs, as a value."""
 
-from obverse.loss.loss import FREE, Loss, Parallel, Sensitivity, Spend, Sum
+from obverse.loss.loss import FREE, Loss, Parallel, Sensitivity, Spend, Sum, total
 
-__all__ = ["FREE", "Loss", "Parallel", "Sensitivity", "Spend", "Sum"]
+__all__ = ["FREE", "Loss", "Parallel", "Sensitivity", "Spend", "Sum", "total"]

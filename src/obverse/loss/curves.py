@@ -123,15 +123,15 @@ def _integrated(deviation: float, shift: int, epsilon: float, start: int) -> flo
     first = _normal_above(epsilon / ratio - ratio / 2)
     second = _normal_above(epsilon / ratio + ratio / 2)
     smooth = first - exp(min(epsilon, 700.0)) * second + 1e-13 * first
-    error = _bend(deviation, start - 0.5) + exp(min(epsilon, 700.0)) * _bend(deviation, start - 0.5 + shift)
+    error = _bend(deviation, start - 0.5, 0.0) + _bend(deviation, start - 0.5 + shift, epsilon)
     return smooth + error / (8 * sqrt(2 * pi) * deviation)
 
 
-def _bend(deviation: float, u: float) -> float:
-    """∫_u^∞ |f″| at most: −f′(u) beyond the inflection, the whole variation of f′ before it."""
+def _bend(deviation: float, u: float, epsilon: float) -> float:
+    """e^ε·∫_u^∞ |f″| at most: −f′(u) beyond the inflection, the whole variation of f′ before it."""
     if u < deviation:
-        return 4 * exp(-0.5) / deviation
-    return u / deviation**2 * exp(max(-700.0, -((u / deviation) ** 2) / 2))
+        return 4 * exp(epsilon - 0.5) / deviation
+    return u / deviation**2 * exp(epsilon - (u / deviation) ** 2 / 2)
 
 
 def _normal_above(x: float) -> float:

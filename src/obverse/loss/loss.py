@@ -6,17 +6,19 @@ later; no figure is stored that could disagree with another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from obverse.errors import BadParameter
 from obverse.loss.curves import pure_profile as pure_profile
-from obverse.loss.curves import renyi_delta, renyi_epsilon
 from obverse.loss.number import chance
+
+if TYPE_CHECKING:
+    from obverse.loss.explain import Explained
+    from obverse.loss.moments import Moments
 
 
 class Curve(Protocol):
@@ -26,6 +28,7 @@ class Curve(Protocol):
     def pure(self, sensitivity: Sensitivity) -> Fraction | None: ...
     def rho(self, sensitivity: Sensitivity) -> Fraction | None: ...
     def renyi(self, order: float, sensitivity: Sensitivity) -> float: ...
+    def moments(self, sensitivity: Sensitivity) -> Moments | None: ...
 
 
 @dataclass(frozen=True)
@@ -70,17 +73,44 @@ class Loss:
 
     def epsilon(self, delta: float = 0) -> float:
         """The least ε we can prove with this δ."""
-        chance(delta, "δ", zero=True)
         pure = inf if self.pure is None else float(self.pure)
-        if delta == 0:
+        if chance(delta, "δ", zero=True) == 0 or pure == 0:
             return pure
-        return min([pure, *(renyi_epsilon(self.renyi(a), a, delta) for a in ORDERS)])
+        return min(pure, self._epsilon(float(delta)))
+
+    def _epsilon(self, delta: float) -> float:
+        return least_epsilon(self.delta, delta)
 
     def delta(self, epsilon: float) -> float:
         """The least δ we can prove with this ε."""
-        if self.pure is not None and epsilon >= self.pure:
-            return 0.0
-        return min([1.0, *(renyi_delta(self.renyi(a), a, epsilon) for a in ORDERS)])
+        raise NotImplementedError
+
+    def explain(self, delta: float) -> Explained:
+        """What basic, advanced, zCDP, Rényi and tight accounting each say of this loss, at δ above 0."""
+        from obverse.loss.explain import explain
+
+        return explain(self, float(chance(delta, "δ")))
+
+    def posterior(self, prior: float, failing: float = 0) -> float:
+        """The surest somebody can become of what they held with chance `prior`, but in `failing` of all runs.
+
+        >>> from obverse.mechanisms import Laplace
+        >>> round(Laplace(Fraction(1)).loss(Sensitivity.of(1)).posterior(0.5), 3)
+        0.731
+        """
+        from obverse.loss.explain import belief, tail
+
+        return belief(
+            float(chance(prior, "a prior")), tail(self, float(chance(failing, "a chance", zero=True)))
+        )
+
+    def deniability(self, prior: float, failing: float = 0) -> float:
+        """The doubt that is left at least: one less the posterior."""
+        return 1 - self.posterior(prior, failing)
+
+    def guess(self) -> float:
+        """How often the best guess between two neighbouring tables is right, at most; ½ is a blind one.  [KOV15]"""
+        return (1 + self.delta(0.0)) / 2
 
     def __add__(self, other: Loss) -> Loss:
         return _sum([*_parts(self), *_parts(other)])
@@ -93,7 +123,8 @@ class Loss:
     __rmul__ = __mul__
 
     def __or__(self, other: Loss) -> Loss:
-        return self if self == other else Parallel((self, other))
+        parts = {*_beside(self), *_beside(other)} - {FREE}
+        return Parallel(tuple(sorted(parts, key=repr))) if len(parts) > 1 else parts.pop() if parts else FREE
 
 
 ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
@@ -117,11 +148,6 @@ class Spend(Loss):
     def renyi(self, order: float) -> float:
         return self.mechanism.renyi(order, self.sensitivity)
 
-    def epsilon(self, delta: float = 0) -> float:
-        if chance(delta, "δ", zero=True) == 0:
-            return super().epsilon()
-        return least_epsilon(self.delta, float(delta))
-
     def delta(self, epsilon: float) -> float:
         return self.mechanism.profile(epsilon, self.sensitivity)
 
@@ -143,6 +169,18 @@ class Sum(Loss):
     def renyi(self, order: float) -> float:
         return sum(n * part.renyi(order) for part, n in self.parts)
 
+    def _epsilon(self, delta: float) -> float:
+        from obverse.loss import tight
+
+        return tight.epsilon(self, delta)
+
+    def delta(self, epsilon: float) -> float:
+        from obverse.loss import tight
+
+        if self.pure is not None and epsilon >= self.pure:
+            return 0.0
+        return tight.delta(self, epsilon)
+
 
 @dataclass(frozen=True)
 class Parallel(Loss):
@@ -161,19 +199,34 @@ class Parallel(Loss):
     def renyi(self, order: float) -> float:
         return max(part.renyi(order) for part in self.parts)
 
+    def delta(self, epsilon: float) -> float:
+        return max(part.delta(epsilon) for part in self.parts)
+
+    def _epsilon(self, delta: float) -> float:
+        return max(part.epsilon(delta) for part in self.parts)
+
 
 FREE = Sum()
+
+
+def total(losses: Iterable[Loss]) -> Loss:
+    """All of these losses together: `a + b + …`, for any number of them."""
+    return _sum([part for loss in losses for part in _parts(loss)])
 
 
 def _parts(loss: Loss) -> tuple[tuple[Loss, int], ...]:
     return loss.parts if isinstance(loss, Sum) else ((loss, 1),)
 
 
+def _beside(loss: Loss) -> tuple[Loss, ...]:
+    return loss.parts if isinstance(loss, Parallel) else (loss,)
+
+
 def _sum(parts: list[tuple[Loss, int]]) -> Loss:
     """Equal parts counted together, in an order that does not depend on how they came."""
-    counts = reduce(
-        lambda seen, part: {**seen, part[0]: seen.get(part[0], 0) + part[1]}, parts, dict[Loss, int]()
-    )
+    counts: dict[Loss, int] = {}
+    for part, n in parts:
+        counts[part] = counts.get(part, 0) + n
     kept = sorted(((part, n) for part, n in counts.items() if n), key=repr)
     return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Sum(tuple(kept))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from obverse.loss.loss import Loss, Sensitivity, Spend
 from obverse.noise.entropy import Entropy
+
+if TYPE_CHECKING:
+    from obverse.loss.moments import Moments
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -55,6 +58,10 @@ class Mechanism(ABC, Generic[In, Out]):
         bounds = [float(order * rho)] if rho is not None else []
         bounds += [float(pure)] if pure is not None else []
         return min(bounds, default=float("inf"))
+
+    def moments(self, sensitivity: Sensitivity) -> Moments | None:
+        """The log-moment transform of the loss where it is known exactly; else the profile's dots stand in for it."""
+        return None
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """What one release costs when neighbours' inputs are this far apart."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil, floor, sqrt
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from obverse.loss.curves import gaussian_profile_many
 from obverse.loss.loss import Sensitivity
@@ -14,6 +15,9 @@ from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
 from obverse.noise.draws import add_gaussian, gaussians
 from obverse.noise.entropy import Entropy
+
+if TYPE_CHECKING:
+    from obverse.loss.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,14 @@ class Gaussian(Mechanism[int, int]):
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         """Tight for one number, by [CKS20, Theorem 7]; a bound for several (loss/curves)."""
         return gaussian_profile_many(self.variance, sensitivity.l1, sensitivity.l2_squared, epsilon)
+
+    def moments(self, sensitivity: Sensitivity) -> Moments | None:
+        from obverse.loss.moments import GaussianShift
+
+        shift = floor(sensitivity.l1)
+        if sensitivity.l2_squared != shift * shift:
+            return None
+        return GaussianShift(float(self.variance), shift)
 
     def interval(self, confidence: float) -> int:
         """h with P(|x| ≤ h) ≥ confidence: the discrete tail is below the continuous one.  [CKS20, Proposition 25]"""

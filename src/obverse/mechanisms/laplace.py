@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, floor, log, log1p
+from typing import TYPE_CHECKING
 
 from obverse.loss.curves import laplace_profile, pure_renyi
 from obverse.loss.loss import Sensitivity
@@ -13,6 +14,9 @@ from obverse.loss.number import chance, positive
 from obverse.mechanisms.base import Mechanism
 from obverse.noise.draws import add_laplace, laplaces
 from obverse.noise.entropy import Entropy
+
+if TYPE_CHECKING:
+    from obverse.loss.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Laplace(Mechanism[int, int]):
 
     def renyi(self, order: float, sensitivity: Sensitivity) -> float:
         return pure_renyi(float(self.pure(sensitivity)), order)
+
+    def moments(self, sensitivity: Sensitivity) -> Moments | None:
+        from obverse.loss.moments import LaplaceShift
+
+        shift = floor(sensitivity.l1)
+        return LaplaceShift(float(self.scale), shift)
 
     def interval(self, confidence: float) -> int:
         """The least h with P(|x| ≤ h) ≥ confidence: P(|x| > h) = 2·q^(h+1)/(1 + q), q = exp(−1/scale)."""
