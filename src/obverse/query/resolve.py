@@ -226,7 +226,10 @@ class _Resolver:
         if node.find(exp.Column) is None or type(node) is exp.If:
             return None
         places = {key.sql: place for place, key in enumerate(self.keys)}
-        return places.get(self.read(node).sql)
+        try:
+            return places.get(self.read(node).sql)
+        except BadQuestion:  # it may name columns of the answer, as in HAVING n > 100
+            return None
 
     def _aggregate(self, node: exp.Expr) -> int:
         aggregate = self._read(node)
