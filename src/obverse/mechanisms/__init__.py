@@ -11,11 +11,13 @@ from obverse.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
     from obverse.mechanisms.exponential import Exponential
+    from obverse.mechanisms.long_ranges import LongRanges
     from obverse.mechanisms.noisy_max import NoisyMax
     from obverse.mechanisms.partition import GaussianNamedCounts, NamedCounts, Partition
     from obverse.mechanisms.permute_and_flip import PermuteAndFlip
     from obverse.mechanisms.quantile import Quantiles
     from obverse.mechanisms.randomized_response import RandomizedResponse
+    from obverse.mechanisms.ranges import GaussianRanges, LaplaceRanges
     from obverse.mechanisms.running_totals import RunningTotals
     from obverse.mechanisms.score import Score
     from obverse.mechanisms.sparse_vector import SparseVector
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 _PLACES = {  # imported when first used, since these import NumPy
     "Exponential": "exponential",
     "GaussianNamedCounts": "partition",
+    "GaussianRanges": "ranges",
+    "LaplaceRanges": "ranges",
+    "LongRanges": "long_ranges",
     "NamedCounts": "partition",
     "NoisyMax": "noisy_max",
     "Partition": "partition",
@@ -40,7 +45,10 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "GaussianNamedCounts",
+    "GaussianRanges",
     "Laplace",
+    "LaplaceRanges",
+    "LongRanges",
     "Mechanism",
     "NamedCounts",
     "NoisyMax",
