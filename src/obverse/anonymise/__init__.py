@@ -1,1 +1,1 @@
-""""""
+"""Tables in which everybody hides among others: a promise about form, not about ε."""

@@ -1,0 +1,263 @@
+"""Full-domain recoding: every column on one step of its ladder. The best of all nodes, proved the best; and local
+recoding, where every class takes the cheapest node at which it is large enough.  [Sam01; LDR05; KPEK14]
+
+The proof of optimality asks for no monotone model. Without suppression a node loses L(node), a sum over columns, and
+suppression only adds to it: so a node with L at or above the best found cannot win. Where a model is monotone, what a
+coarse node must suppress every finer node must suppress too, which raises the bound of all finer nodes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from obverse.anonymise.boxes import Lines
+from obverse.anonymise.codes import Ints
+from obverse.anonymise.items import Items, allowed
+from obverse.anonymise.rules import Rules, set_overall
+
+Node = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best node, the class of each item (−1 where suppressed), what it loses, and how the proof went."""
+
+    node: Node
+    label: Ints
+    loss: float
+    nodes: int
+    evaluated: int
+
+
+@njit(cache=True)
+def classes_at(
+    codes: NDArray[np.int32], line: Lines, node: Ints, items: Ints, slot: Ints
+) -> tuple[Ints, int]:
+    """The class of each of some items when column j is on step node[j] of its ladder; `slot` is all −1."""
+    size, d = len(slot), codes.shape[1]
+    label, first, used, classes = (
+        np.empty(len(items), np.int64),
+        np.empty(len(items), np.int64),
+        np.empty(len(items), np.int64),
+        0,
+    )
+    for x in range(len(items)):
+        i, h = items[x], np.uint64(0)
+        for j in range(d):
+            h = h * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
+                line.up[node[j], line.start[j] + codes[i, j]] + 1
+            )
+        s = np.int64((h ^ (h >> np.uint64(29))) & np.uint64(size - 1))
+        while slot[s] >= 0:
+            r, same = first[slot[s]], True
+            for j in range(d):
+                at = line.start[j]
+                if line.up[node[j], at + codes[i, j]] != line.up[node[j], at + codes[r, j]]:
+                    same = False
+                    break
+            if same:
+                break
+            s = (s + 1) & (size - 1)
+        if slot[s] < 0:
+            slot[s], first[classes], used[classes] = classes, i, s
+            classes += 1
+        label[x] = slot[s]
+    for c in range(classes):
+        slot[used[c]] = -1
+    return label, classes
+
+
+@njit(cache=True)
+def by_class(label: Ints, classes: int) -> tuple[Ints, Ints]:
+    """Places of the items, class after class, and where each class begins."""
+    start = np.zeros(classes + 1, np.int64)
+    for c in label:
+        start[c + 1] += 1
+    start = np.cumsum(start)
+    at, order = start[:-1].copy(), np.empty(len(label), np.int64)
+    for x in range(len(label)):
+        order[at[label[x]]] = x
+        at[label[x]] += 1
+    return order, start
+
+
+@njit(cache=True)
+def good_classes(
+    items: Items, rules: Rules, chosen: Ints, label: Ints, classes: int, least: int
+) -> NDArray[np.bool_]:
+    """Which classes keep every promise."""
+    good = np.zeros(classes, np.bool_)
+    if items.persons == 0 and len(rules.kind) == 0:
+        people = np.zeros(classes, np.int64)
+        for x in range(len(chosen)):
+            people[label[x]] += items.people[chosen[x]]
+        return people >= least
+    hist, seen = np.zeros(rules.joint, np.int64), np.full(items.persons, -1, np.int64)
+    order, start = by_class(label, classes)
+    for c in range(classes):
+        good[c] = allowed(items, rules, chosen[order[start[c] : start[c + 1]]], least, hist, seen)
+    return good
+
+
+@njit(cache=True)
+def tally(items: Items, line: Lines, chosen: Ints, away: NDArray[np.bool_], most: int) -> NDArray[np.float64]:
+    """What the rows that stay lose on each column at each step."""
+    d = items.codes.shape[1]
+    found = np.zeros((d, most))
+    for x in range(len(chosen)):
+        if not away[x]:
+            i = chosen[x]
+            for j in range(d):
+                at = line.start[j] + items.codes[i, j]
+                for step in range(most):
+                    found[j, step] += items.rows[i] * line.price[step, at]
+    return found
+
+
+class Search:
+    """A search for the node that loses least, with the proof: a lower bound for every node."""
+
+    def __init__(self, items: Items, line: Lines, rules: Rules, heights: Sequence[int], least: int) -> None:
+        self.items, self.line, self.rules, self.least = items, line, rules, least
+        self.steps = [height + 1 for height in heights]
+        self.all, self.total = np.arange(len(items.rows)), float(items.rows.sum()) * len(heights)
+        self.slot = np.full(1 << (2 * len(self.all)).bit_length(), -1, np.int64)
+        # Distinct diversity and k: a class that keeps them keeps them when it grows, whatever joins it.
+        self.grows = bool((rules.kind == 0).all()) and bool((rules.contexts == 1).all())
+        nobody = np.zeros(len(self.all), np.bool_)
+        self.bound = self.losses(tally(items, line, self.all, nobody, max(self.steps)))
+
+    def losses(self, tallied: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ over columns of what each loses on its step, for every node at once."""
+        bound = np.zeros(self.steps)
+        for j, steps in enumerate(self.steps):
+            shape = [1] * len(self.steps)
+            shape[j] = steps
+            bound = bound + tallied[j, :steps].reshape(shape) * (self.line.factor[j] / self.total)
+        return bound
+
+    def suppressed(self, node: Node) -> tuple[Ints, NDArray[np.bool_]]:
+        """Each item's class at a node, and which items must go; classes are compared with the rows that stay."""
+        label, classes = classes_at(
+            self.items.codes, self.line, np.array(node, np.int64), self.all, self.slot
+        )
+        away = np.zeros(len(label), np.bool_)
+        while True:
+            good = good_classes(self.items, self.rules, self.all, label, classes, self.least)
+            worse = away | ~good[label]
+            if len(self.rules.kind) == 0 or (worse == away).all() or worse.all():
+                return label, worse
+            away = worse
+            self.compare_with(~away)
+
+    def compare_with(self, stay: NDArray[np.bool_]) -> None:
+        """Takes the distribution of the rows that stay as the one to be close to."""
+        entries = np.repeat(stay, np.diff(self.items.start))
+        counts = np.bincount(self.items.joint, self.items.times * entries, minlength=self.rules.joint)
+        set_overall(self.rules, counts)
+
+    def best(self, limit: float) -> Optimum | None:
+        """The node that loses least with at most this share of the rows suppressed; None if there is none."""
+        best, least, evaluated = None, np.inf, 0
+        rows, most = self.items.rows, limit * float(self.items.rows.sum()) + 1e-9
+        open_nodes = self.bound.copy()
+        while True:
+            start = np.unravel_index(int(np.argmin(open_nodes)), open_nodes.shape)
+            if open_nodes[start] >= least - 1e-15:
+                return None if best is None else Optimum(*best, least, open_nodes.size, evaluated)
+            path = self.path(tuple(int(x) for x in start), open_nodes, least)
+            while path and open_nodes[start] < least - 1e-15:
+                node, path = path[len(path) // 2], path[: len(path) // 2]
+                if np.isinf(open_nodes[node]):
+                    continue
+                if len(self.rules.kind):
+                    self.compare_with(np.ones(len(rows), np.bool_))
+                label, away = self.suppressed(node)
+                evaluated += 1
+                gone = float(rows[away].sum())
+                stays = self.losses(tally(self.items, self.line, self.all, away, max(self.steps)))
+                lost = float(stays[node]) + self.gone(away)
+                self.raise_bounds(open_nodes, node, stays, away, gone > most)
+                if gone <= most and lost < least:
+                    best, least = (node, np.where(away, -1, label)), lost
+
+    def gone(self, away: NDArray[np.bool_]) -> float:
+        """What suppressed rows lose: every cell of theirs."""
+        return float(self.items.rows[away].sum()) * float(self.line.factor.sum()) / self.total
+
+    def raise_bounds(
+        self,
+        bounds: NDArray[np.float64],
+        node: Node,
+        stays: NDArray[np.float64],
+        away: NDArray[np.bool_],
+        over: bool,
+    ) -> None:
+        """What this node tells of all finer ones: they suppress at least as much, where the models allow it."""
+        finer = tuple(slice(0, step + 1) for step in node)
+        if self.grows:
+            if over:
+                bounds[finer] = np.inf
+            else:
+                np.maximum(bounds[finer], stays[finer] + self.gone(away), out=bounds[finer])
+        elif over and self.limit_zero:
+            bounds[finer] = np.inf
+        bounds[node] = np.inf
+
+    limit_zero = False
+
+    def path(self, start: Node, bounds: NDArray[np.float64], least: float) -> list[Node]:
+        """Coarser and coarser nodes from `start`, each the one with the lowest bound, while they could still win."""
+        found, here = [start], list(start)
+        while True:
+            ways = [j for j in range(len(here)) if here[j] + 1 < self.steps[j]]
+            nodes: list[Node] = [tuple(x + (i == j) for i, x in enumerate(here)) for j in ways]
+            nodes = [node for node in nodes if self.bound[node] < least]
+            if not nodes:
+                return found
+            cheapest = min(nodes, key=lambda node: (float(self.bound[node]), node))
+            here = list(cheapest)
+            found.append(cheapest)
+
+
+@njit(cache=True)
+def local(items: Items, line: Lines, rules: Rules, nodes: NDArray[np.int64], least: int) -> tuple[Ints, int]:
+    """Classes taken greedily from the cheapest node on: whatever is allowed at a node stays there; −1 if left over."""
+    n = len(items.codes)
+    label, classes, alive = np.full(n, -1, np.int64), 0, np.arange(n)
+    size = 1
+    while size < 2 * n:
+        size *= 2
+    slot = np.full(size, -1, np.int64)
+    for x in range(len(nodes)):
+        if len(alive) == 0:
+            break
+        here, count = classes_at(items.codes, line, nodes[x], alive, slot)
+        good = good_classes(items, rules, alive, here, count, least)
+        if not good.any():
+            continue
+        number = np.cumsum(good) - 1 + classes
+        for y in range(len(alive)):
+            if good[here[y]]:
+                label[alive[y]] = number[here[y]]
+        classes += good.sum()
+        alive = alive[~good[here]]
+    return label, classes
+
+
+def cheapest_first(items: Items, line: Lines, heights: Sequence[int]) -> NDArray[np.int64]:
+    """All nodes, by how much they lose; a power above 1 keeps dear labels for last."""
+    steps = [height + 1 for height in heights]
+    weight, total = items.rows.astype(float), np.zeros(steps)
+    for j, count in enumerate(steps):
+        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 1.5 for step in range(count)]
+        total = total + (np.array(price) * line.factor[j]).reshape(
+            [count if i == j else 1 for i in range(len(steps))]
+        )
+    order = np.argsort(total, axis=None, kind="stable")
+    return np.ascontiguousarray(np.array(np.unravel_index(order, steps), np.int64).T)

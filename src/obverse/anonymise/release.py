@@ -1,0 +1,190 @@
+"""One release from start to end: read, encode, search, label, shuffle, check twice, and only then hand over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from obverse.anonymise import check
+from obverse.anonymise.changes import change
+from obverse.anonymise.codes import Ints, encode, group
+from obverse.anonymise.measure import Figures, histograms, measure
+from obverse.anonymise.mondrian import Wish
+from obverse.anonymise.recode import Recoding, relabel
+from obverse.anonymise.report import facts, page
+from obverse.anonymise.search import Classes, prepare, search
+from obverse.data.schema import Role, Schema
+from obverse.data.table import Tables
+from obverse.errors import Withheld
+from obverse.noise.entropy import Entropy
+
+if TYPE_CHECKING:
+    from obverse.anonymise.anonymise import AnonymisePlan
+
+FACTS, RECODING, PAGE = b"obverse.facts", b"obverse.recoding", b"obverse.curators-eyes-only"
+
+
+@dataclass(frozen=True)
+class Anonymised:
+    """An anonymised table, what the public may know of how it was made, and a page for the curator's eyes only."""
+
+    table: pa.Table = field(repr=False, compare=False)
+    facts: tuple[tuple[str, str], ...]
+    recoding: Recoding = field(repr=False)
+    page: str = field(default="", repr=False, compare=False)
+
+    def public(self) -> Anonymised:
+        """The same without the curator's page."""
+        return replace(self, page="")
+
+    def pack(self) -> bytes:
+        """The table as compressed Arrow, the rest in its metadata."""
+        metadata = {
+            FACTS: json.dumps(self.facts).encode(),
+            RECODING: self.recoding.to_json().encode(),
+            PAGE: self.page.encode(),
+        }
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_file(sink, self.table.schema.with_metadata(metadata), options=options) as writer:
+            writer.write_table(self.table.replace_schema_metadata(metadata))
+        return bytes(sink.getvalue())
+
+    @classmethod
+    def unpack(cls, kept: pa.Buffer) -> Anonymised:
+        """A release back from its bytes."""
+        table = pa.ipc.open_file(kept).read_all()
+        metadata = table.schema.metadata
+        told = tuple((name, value) for name, value in json.loads(metadata[FACTS]))
+        made = Recoding.from_json(metadata[RECODING].decode())
+        return cls(table.replace_schema_metadata(), told, made, metadata[PAGE].decode())
+
+
+def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymised:
+    """The release of a plan, checked twice."""
+    request, schema = plan.request, plan.schema
+    table = read(tables, schema)
+    if not len(table):
+        raise Withheld(f"{schema.name} cannot be anonymised to k = {request.k}: too few rows")
+    who = _persons(table, schema)
+    table = change(table, request.changes, entropy)
+    table = table.drop_columns([name for name in _dropped(plan) if name in table.column_names])
+    classes = classes_of(plan, table, who)
+    made = table.select(table.column_names)
+    for j, name in enumerate(plan.quasi):
+        if not classes.exact[j]:
+            labels = [test.label or "" for test in classes.recoding.tests[j]]
+            made = relabel(made, name, labels, classes.which[j])
+    order = arrange(made, entropy, shuffle=request.shuffle)
+    order = order[classes.keep[order]]
+    made, who = made.take(order), None if who is None else who[order]
+    figures = checked(plan, made, who)
+    told = facts(plan, classes, figures)
+    return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures))
+
+
+def read(tables: Tables, schema: Schema) -> pa.Table:
+    """The declared columns of a table, in one scan."""
+    select = exp.select(*(exp.column(c.name, quoted=True) for c in schema.columns))
+    batches = list(tables.batches(select.from_(exp.to_identifier(schema.name, quoted=True))))
+    if not batches:
+        return pa.table({column.name: [] for column in schema.columns})
+    return pa.Table.from_batches(batches)
+
+
+def _persons(table: pa.Table, schema: Schema) -> Ints | None:
+    """A number for each person, where the schema says who is who; a row of nobody is a person of its own."""
+    if schema.unit.column is None:
+        return None
+    domain, codes = encode("who", table[schema.unit.column])
+    numbers = codes.astype(np.int64)
+    nobody = numbers == len(domain.values)
+    numbers[nobody] += np.arange(int(nobody.sum()))
+    return numbers
+
+
+def _dropped(plan: AnonymisePlan) -> list[str]:
+    """Identifiers leave only as a change made them."""
+    changed = {each.column for each in plan.request.changes}
+    named = [c.name for c in plan.schema.columns if c.role is Role.IDENTIFIER and c.name not in plan.quasi]
+    unit = plan.schema.unit.column
+    if unit and unit not in (*plan.quasi, *plan.sensitive, *named):
+        named.append(unit)
+    return [name for name in named if name not in changed]
+
+
+def classes_of(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> Classes:
+    """The classes the plan's algorithm finds."""
+    request = plan.request
+    weights = dict(request.weights)
+    ladders = {ladder.column: ladder for ladder in plan.ladders}
+    prepared = prepare(
+        table, plan.quasi, ranges(plan.schema), ladders, plan.style, [weights.get(q, 1.0) for q in plan.quasi]
+    )
+    used = [name for name in plan.sensitive if plan.rules]
+    _, joint, rules = histograms(table, plan.rules, used, ladders, request.apart)
+    target = None if request.target is None else encode(request.target, table[request.target])[1]
+    wish = Wish(plan.least, request.care if request.target else 0.0)
+    return search(
+        prepared,
+        joint,
+        rules,
+        request.how,
+        wish,
+        limit=request.suppress,
+        who=who,
+        target=target,
+        relaxed=request.relaxed,
+    )
+
+
+def ranges(schema: Schema) -> Mapping[str, tuple[float | None, float | None]]:
+    """The public bounds of number columns."""
+    found = {}
+    for column in schema.columns:
+        low, high = column.low, column.high
+        plain = [None if b is None or hasattr(b, "year") else float(b) for b in (low, high)]
+        found[column.name] = (plain[0], plain[1])
+    return found
+
+
+def arrange(table: pa.Table, entropy: Entropy, *, shuffle: bool) -> Ints:
+    """An order of rows that does not depend on how they came: by content, or random; equal rows are alike."""
+    coded = [encode(name, table[name]) for name in table.column_names]
+    _, rank, _ = group([codes for _, codes in coded], [domain.size for domain, _ in coded])
+    order: Ints = np.argsort(rank, kind="stable")
+    if not shuffle:
+        return order
+    keys = np.frombuffer(entropy.bytes(8 * len(table)), "<u8")
+    return order[np.argsort(keys, kind="stable")]
+
+
+def checked(plan: AnonymisePlan, made: pa.Table, who: Ints | None) -> Figures:
+    """The figures of what would leave; Withheld unless both checkers find every promise kept."""
+    ladders = {ladder.column: ladder for ladder in plan.ladders}
+    used = [name for name in plan.sensitive if plan.rules]
+    persons = None if who is None else pa.chunked_array([pa.array(who)])
+    figures = measure(
+        made,
+        plan.quasi,
+        plan.rules,
+        sensitive=used,
+        least=plan.request.k,
+        ladders=ladders,
+        apart=plan.request.apart,
+        who=persons,
+    )
+    others: Sequence[str] = () if plan.request.apart else used
+    seen = made if who is None else made.append_column(check.WHO, persons)
+    second = check.keeps(seen, plan.quasi, plan.request.k, plan.rules, ladders, others)
+    first = figures.k >= plan.request.k and figures.holds
+    if not (first and second):
+        how = "one checker finds a promise broken" if first != second else "a promise is broken"
+        raise Withheld(f"the release of {plan.schema.name} is withheld: {how}; please report this")
+    return figures

@@ -1,0 +1,90 @@
+"""What is said of a release: facts for everybody, and a page for the curator's eyes only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from obverse.anonymise.codes import Ints, encode
+from obverse.anonymise.measure import Figures
+from obverse.anonymise.search import Classes
+
+if TYPE_CHECKING:
+    from obverse.anonymise.anonymise import AnonymisePlan
+
+Facts = tuple[tuple[str, str], ...]
+
+
+def facts(plan: AnonymisePlan, classes: Classes, figures: Figures) -> Facts:
+    """What the public may know: what was promised, what was reached, what was lost."""
+    rows, kept = len(classes.keep), int(classes.keep.sum())
+    told = [("promise", str(plan.guarantee)), ("rows", str(kept)), ("suppressed rows", str(rows - kept))]
+    told += [("classes", str(figures.classes)), ("smallest class", str(figures.k))]
+    told += [(f"{rule.kind} of {rule.column}", f"{figure:.4g}") for rule, figure, _ in figures.rules]
+    told += [(f"{who} risk", f"{risk:.4g}") for who, risk in figures.risks]
+    told += [("information lost (GCP)", f"{classes.loss:.4f}")]
+    told += [
+        (f"lost of {name}", f"{lost:.4f}") for name, lost in zip(plan.quasi, classes.by_column, strict=True)
+    ]
+    return (*told, *([("how", classes.note)] if classes.note else []))
+
+
+def page(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figures) -> str:
+    """For the curator's eyes only: what an attacker still learns, and what stood in the way of more."""
+    lines = [f"# {plan.schema.name}, anonymised: for the curator's eyes only", ""]
+    lines += [f"{name}: {value}" for name, value in facts(plan, classes, figures)]
+    lines += ["", "## What an attacker still learns"]
+    lines += [line for name in plan.sensitive for line in _learned(table, classes, name)] or [
+        "no column is sensitive"
+    ]
+    lines += ["", "## What stood in the way of more"]
+    lines += [_dearest(table, classes, j, name) for j, name in enumerate(plan.quasi)]
+    if not classes.keep.all():
+        gone = np.flatnonzero(~classes.keep)
+        lines += ["", "## Suppressed rows, as they were read", ", ".join(str(row + 1) for row in gone[:1000])]
+    return "\n".join(lines) + "\n"
+
+
+def _learned(table: pa.Table, classes: Classes, name: str) -> list[str]:
+    """Homogeneity: classes with one value. Skewness: how far a class moves the belief in a value."""
+    domain, codes = encode(name, table[name])
+    label = _class_numbers(classes)
+    kept = label >= 0
+    if not kept.any():
+        return []
+    size = domain.size
+    counts = np.bincount(label[kept], minlength=int(label.max()) + 1)
+    pairs, seen = np.unique(label[kept] * size + codes[kept], return_counts=True)
+    share = seen / counts[pairs // size]
+    alike = int(seen[share == 1].sum())
+    overall = np.bincount(codes[kept], minlength=size) / kept.sum()
+    gain = share / overall[pairs % size]
+    both = np.bincount(codes, minlength=size) / len(codes)
+    moved = float(np.abs(overall - both).sum() / 2)
+    lines = [
+        f"{name}: {alike} of {int(kept.sum())} rows are in a class where all have one value (homogeneity)"
+    ]
+    lines += [f"{name}: in one class a value is {gain.max():.1f} times as frequent as overall (skewness)"]
+    if moved:
+        lines += [
+            f"{name}: suppression moved the distribution by {moved:.4f}; classes are compared with kept rows"
+        ]
+    return lines
+
+
+def _class_numbers(classes: Classes) -> Ints:
+    """The class of each kept row by its labels; −1 where suppressed."""
+    key = np.zeros(len(classes.keep), np.int64)
+    for its in classes.which:
+        _, key = np.unique(key * (int(its.max(initial=0)) + 2) + its + 1, return_inverse=True)
+    return np.where(classes.keep, key, -1)
+
+
+def _dearest(table: pa.Table, classes: Classes, j: int, name: str) -> str:
+    """How much a column lost, and its rarest values."""
+    domain, codes = encode(name, table[name])
+    counts = np.bincount(codes, minlength=domain.size)
+    rare = [domain.texts()[code] for code in np.argsort(counts, kind="stable")[:3]]
+    return f"{name}: lost {classes.by_column[j]:.1%}; its rarest values are {', '.join(rare)}"

@@ -1,0 +1,182 @@
+"""From columns to classes: the one place where an algorithm is chosen and run on codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines, losses, step_test
+from obverse.anonymise.codes import Domain, Ints, encode, reorder
+from obverse.anonymise.items import Items, allowed, collect
+from obverse.anonymise.lattice import Search, cheapest_first, local
+from obverse.anonymise.mondrian import Wish, mondrian
+from obverse.anonymise.recode import Recoding
+from obverse.anonymise.rules import Rules
+from obverse.anonymise.settle import adopt, settle
+from obverse.data.hierarchy import Ladder, categories, numbers
+from obverse.errors import Withheld
+
+How = Literal["mondrian", "lattice", "local", "members", "mdav"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The quasi-identifiers as codes, with the ladders and prices of their labels."""
+
+    domains: tuple[Domain, ...]
+    codes: tuple[NDArray[np.int32], ...]
+    ladders: tuple[Ladder | None, ...]
+    line: Lines
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels of each quasi-identifier, which of them each row has, and the rows that stay."""
+
+    recoding: Recoding
+    which: tuple[Ints, ...]
+    exact: tuple[bool, ...]
+    keep: NDArray[np.bool_]
+    by_column: tuple[float, ...]
+    note: str = ""
+
+    @property
+    def loss(self) -> float:
+        """The global certainty penalty: the mean loss of all cells."""
+        return float(np.mean(self.by_column))
+
+
+def prepare(
+    table: pa.Table,
+    quasi: Sequence[str],
+    ranges: Mapping[str, tuple[float | None, float | None]],
+    ladders: Mapping[str, Ladder],
+    style: Style,
+    factor: Sequence[float],
+) -> Prepared:
+    """Codes and ladders; a column without a ladder gets an automatic one where labels come from ladders."""
+    domains, codes, climbed = [], [], []
+    for name in quasi:
+        domain, column = encode(name, table[name], *ranges.get(name, (None, None)))
+        ladder = None
+        if style == "hierarchy":
+            ladder = _ladder(domain, column, ladders.get(name))
+            order = sorted(range(len(domain.values)), key=_climb(ladder, domain))
+            domain, column = reorder(domain, column, order)
+            ladder = ladder.of([domain.text(i) for i in range(len(domain.values))])
+        domains.append(domain)
+        codes.append(column)
+        climbed.append(ladder)
+    line = lines(domains, climbed, style, factor)
+    return Prepared(tuple(domains), tuple(codes), tuple(climbed), line)
+
+
+def _climb(ladder: Ladder, domain: Domain):  # type: ignore[no-untyped-def]
+    """The order in which every subtree of a ladder is one run of codes."""
+    return lambda i: (*(level[i] for level in ladder.levels[:0:-1]), float(domain.at[i]))
+
+
+def _ladder(domain: Domain, codes: NDArray[np.int32], given: Ladder | None) -> Ladder:
+    values = [domain.text(i) for i in range(len(domain.values))]
+    if given is not None:
+        if not given.covers(values):
+            raise Withheld(
+                f"the hierarchy of {domain.name} may miss a value of the column: add a line for it"
+            )
+        return given.of(values)
+    if domain.numeric and pa.types.is_temporal(domain.type) is False:
+        return numbers(domain.name, [float(x) for x in domain.at], domain.low, domain.high, domain.whole)
+    counts = np.bincount(codes, minlength=domain.size)[: len(values)]
+    return categories(domain.name, values, [int(count) for count in counts])
+
+
+def search(
+    prepared: Prepared,
+    joint: Ints,
+    rules: Rules,
+    how: How,
+    wish: Wish,
+    *,
+    limit: float = 0.0,
+    who: Ints | None = None,
+    target: NDArray[np.int32] | None = None,
+    relaxed: bool = False,
+) -> Classes:
+    """The classes of one release."""
+    items, item = collect(prepared.codes, prepared.domains, joint, who, target, each_row=relaxed)
+    everything = np.arange(len(items.rows))
+    seen, hist = np.full(items.persons, -1, np.int64), np.zeros(rules.joint, np.int64)
+    if not allowed(items, rules, everything, wish.least, hist, seen):
+        raise Withheld("this cannot be reached, even with every quasi-identifier hidden in every row")
+    if how == "lattice":
+        return _full_domain(prepared, items, item, rules, wish, limit)
+    if how == "local":
+        nodes = cheapest_first(items, prepared.line, _heights(prepared))
+        label, classes = local(items, prepared.line, rules, nodes, wish.least)
+        label = adopt(items, prepared.line, rules, wish, label, classes)
+    else:
+        label, classes = mondrian(items, prepared.line, rules, wish)
+        effort = (20, 2) if len(items.rows) < 200_000 else (6, 1)
+        label = settle(items, prepared.line, rules, wish, label, classes, effort)
+    return boxed(prepared, items, item, label, classes)
+
+
+def _heights(prepared: Prepared) -> list[int]:
+    return [ladder.height if ladder else 0 for ladder in prepared.ladders]
+
+
+def boxed(prepared: Prepared, items: Items, item: Ints, label: Ints, classes: int) -> Classes:
+    """Classes of items as labels of rows."""
+    boxes = boxes_of(prepared.line, items.codes, label, classes)
+    used = np.unique(label[label >= 0])
+    boxes = boxes[used]
+    place = np.full(classes + 1, -1, np.int64)
+    place[used] = np.arange(len(used))
+    rows = np.bincount(place[label[label >= 0]], items.rows[label >= 0], minlength=len(used))
+    price = losses(prepared.line, boxes)
+    lost = rows @ price
+    gone = float(items.rows[label < 0].sum())
+    total = float(items.rows.sum())
+    by_column = tuple(float(x) for x in (lost + gone) / total)
+    named = [
+        labels(prepared.line, j, domain, ladder, boxes)
+        for j, (domain, ladder) in enumerate(zip(prepared.domains, prepared.ladders, strict=True))
+    ]
+    cheapest = np.argsort(price.sum(axis=1), kind="stable")
+    regions = np.array([its[cheapest] for _, its in named]).T.tolist()
+    made = Recoding(
+        tuple(domain.name for domain in prepared.domains),
+        tuple(tuple(tests) for tests, _ in named),
+        tuple(map(tuple, regions)),
+    )
+    row_class = place[label[item]]
+    exact = tuple(bool(x) for x in (price == 0).all(axis=0))
+    return Classes(made, tuple(its[row_class] for _, its in named), exact, row_class >= 0, by_column)
+
+
+def _full_domain(
+    prepared: Prepared, items: Items, item: Ints, rules: Rules, wish: Wish, limit: float
+) -> Classes:
+    finder = Search(items, prepared.line, rules, _heights(prepared), wish.least)
+    best = finder.best(limit)
+    if best is None:
+        raise Withheld(f"this cannot be reached with at most {limit:.1%} of the rows suppressed")
+    keep = best.label[item] >= 0
+    line, which, tests, by_column = prepared.line, [], [], []
+    for j, (domain, ladder) in enumerate(zip(prepared.domains, prepared.ladders, strict=True)):
+        assert ladder is not None and line.kind[j] == TREE
+        up = line.up[:, line.start[j] : line.start[j] + domain.size]
+        _, first, its = np.unique(up[best.node[j]], return_index=True, return_inverse=True)
+        tests.append(tuple(step_test(domain, ladder, up, best.node[j], int(code)) for code in first))
+        which.append(its[prepared.codes[j]])
+        price = line.price[best.node[j], line.start[j] + prepared.codes[j]]
+        by_column.append(float(np.where(keep, price, 1.0).mean()))
+    made = Recoding(tuple(domain.name for domain in prepared.domains), tuple(tests))
+    exact = tuple(step == 0 for step in best.node)
+    note = f"the best of {best.nodes} full-domain recodings, proved after looking at {best.evaluated}"
+    return Classes(made, tuple(which), exact, keep, tuple(by_column), note)
