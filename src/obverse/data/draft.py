@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -27,6 +27,7 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 MARK = "# read from data"
 MISSING = ("?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".")
 MOST_CATEGORIES = 64
+GLANCE = 10_000
 
 HEAD = f"""\
 # A draft, for the curator's eyes only: a line marked "{MARK[2:]}" may give somebody away.
@@ -148,10 +149,16 @@ def _type(ask: Run, table: str, name: str) -> Type:
         Type.DATE: f"length({value}) = 10 AND TRY_CAST({value} AS DATE) IS NOT NULL",
         Type.TIMESTAMP: f"TRY_CAST({value} AS TIMESTAMP) IS NOT NULL",
     }
+    first = f"(SELECT {quote(name)} FROM {quote(table)} WHERE {quote(name)} IS NOT NULL LIMIT {GLANCE})"
+    likely = _holding(ask, tests, first)
+    return next(iter(_holding(ask, likely, quote(table)) if likely else ()), Type.TEXT)
+
+
+def _holding(ask: Run, tests: Mapping[Type, str], rows: str) -> dict[Type, str]:
+    """The tests that every row passes."""
     holds = ", ".join(f"COALESCE(bool_and({test}), false)" for test in tests.values())
-    where = f"WHERE {quote(name)} IS NOT NULL"
-    row = ask(f"SELECT {holds} FROM {quote(table)} {where}")[0]
-    return next((type_ for type_, held in zip(tests, row, strict=True) if held), Type.TEXT)
+    row = ask(f"SELECT {holds} FROM {rows}")[0]
+    return {type_: test for (type_, test), held in zip(tests.items(), row, strict=True) if held}
 
 
 def _declared(kind: str) -> Type:
