@@ -16,7 +16,7 @@ from obverse.ledger import answers
 from obverse.ledger.anchor import Head
 from obverse.ledger.ledger import Ledger
 from obverse.ledger.policy import Policy
-from obverse.ledger.verify import verify
+from obverse.ledger.verify import adopt, verify
 from obverse.noise.entropy import Keyed
 from obverse.release import Charge
 
@@ -156,6 +156,23 @@ def test_a_ledger_without_its_anchor_is_not_opened(filled: Path, policy: Policy,
     assert any("is missing" in damage for damage in verify(filled).damage)
     with pytest.raises(Broken, match="is missing"):
         Ledger(filled, policy, noon)
+
+
+def test_an_old_copy_may_be_adopted_and_that_stays_in_the_journal(
+    filled: Path, policy: Policy, noon: Clock, ask: Ask
+) -> None:
+    old = filled.read_bytes()
+    with Ledger(filled, policy, noon) as ledger:
+        ledger.charge(ask("later"))
+    filled.write_bytes(old)
+    assert adopt(filled, "2026-01-02").number == 9
+    with Ledger(filled, policy, noon) as ledger:
+        assert ledger.charge(ask("later")).number == 10
+    verdict = verify(filled)
+    assert verdict and verdict.adopted == (9,)
+    filled.write_bytes(old[:5000] + bytes(200) + old[5200:])
+    with pytest.raises(Broken, match="cannot be adopted"):
+        adopt(filled, "2026-01-02")
 
 
 def test_what_is_no_ledger_is_refused(tmp_path: Path, policy: Policy, noon: Clock) -> None:

@@ -9,6 +9,7 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from fractions import Fraction
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from obverse.cli.options import account, found, settings
@@ -17,6 +18,7 @@ from obverse.cli.terminal import painter
 if TYPE_CHECKING:
     from obverse.ledger.budget import Balance, Budget
     from obverse.ledger.ledger import Ledger
+    from obverse.loss.explain import Explained
 
 EXAMPLES = (
     "obverse budget",
@@ -49,7 +51,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _lines(budget: Budget, explained: dict[str, dict[str, float | None]]) -> list[str]:
+def _lines(budget: Budget, explained: dict[str, Explained]) -> list[str]:
     from obverse.ledger.budget import NAMES
 
     paint = painter(sys.stdout)
@@ -61,23 +63,32 @@ def _lines(budget: Budget, explained: dict[str, dict[str, float | None]]) -> lis
             kept = NAMES[share.all.limits.notion]
             shown.append(paint("note", f"  kept by {kept}; neighbours: {share.neighbours.value}"))
         shown.append(paint("note", f"  of these questions {share.mine.questions} by {budget.account}"))
-        for figure, value in explained.get(share.table, {}).items():
-            shown.append(f"  {figure}: " + ("none" if value is None else f"{value:.6g}"))
+        if share.table in explained:
+            shown.append(
+                f"  all of it together, by each way of adding up, at δ = {explained[share.table].delta:g}:"
+            )
+            for name, figure, theorem in explained[share.table].lines:
+                shown.append(
+                    f"    {name:10}{f'ε = {figure:.6g}' if isfinite(figure) else 'none':16}{theorem}"
+                )
     return shown
 
 
-def _explained(ledger: Ledger, budget: Budget) -> dict[str, dict[str, float | None]]:
-    from obverse.ledger.budget import figures
+def _explained(ledger: Ledger, budget: Budget) -> dict[str, Explained]:
+    from obverse.loss.explain import explain
 
-    return {
-        share.table: figures(
-            ledger.loss(table=share.table), (share.all.limits and share.all.limits.delta) or SHOWN_DELTA
-        )
-        for share in budget.tables
-    }
+    found = {}
+    for share in budget.tables:
+        delta = (share.all.limits and share.all.limits.delta) or SHOWN_DELTA
+        found[share.table] = explain(ledger.loss(table=share.table), float(delta))
+    return found
 
 
-def _facts(budget: Budget, explained: dict[str, dict[str, float | None]]) -> dict[str, object]:
+def _figures(explained: Explained) -> dict[str, float | None]:
+    return {name: figure if isfinite(figure) else None for name, figure, _ in explained.lines}
+
+
+def _facts(budget: Budget, explained: dict[str, Explained]) -> dict[str, object]:
     return {
         "account": budget.account,
         **_balance(budget.own),
@@ -86,7 +97,7 @@ def _facts(budget: Budget, explained: dict[str, dict[str, float | None]]) -> dic
                 **_balance(share.all),
                 "questions_by_account": share.mine.questions,
                 "neighbours": share.neighbours.value,
-                **({"explained": explained[share.table]} if explained else {}),
+                **({"explained": _figures(explained[share.table])} if explained else {}),
             }
             for share in budget.tables
         },

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 
 from obverse.data.schema import Neighbours
 from obverse.ledger.store import Total
 from obverse.loss.filters import GRAIN, Filter, Notion
-from obverse.loss.loss import Loss
 
 NAMES: dict[Notion, str] = {
     "pure": "pure ε, added up",
@@ -67,19 +65,6 @@ class Budget:
         lines = [f"account {self.account}: {_balance(self.own)}"]
         lines += [f"table {share.table}, all accounts: {_balance(share.all)}" for share in self.tables]
         return "\n".join(lines)
-
-
-def figures(loss: Loss, delta: Fraction) -> dict[str, float | None]:
-    """What several accountants say of the same charges; none of them decides, the filter does."""
-    return {
-        "pure ε, added up": None if loss.pure is None else float(loss.pure),
-        "ρ of zero-concentrated privacy": None if loss.rho is None else float(loss.rho),
-        f"least ε proven at δ = {float(delta):g}": _finite(loss.epsilon(float(delta))),
-    }
-
-
-def _finite(figure: float) -> float | None:
-    return figure if isfinite(figure) else None
 
 
 def _balance(balance: Balance) -> str:

@@ -46,7 +46,15 @@ class Kept:
     size: int
 
 
-Line = Charged | Kept
+@dataclass(frozen=True)
+class Adopted:
+    """A line that says that the curator went on from this copy knowingly, and what the anchor had said."""
+
+    time: str
+    anchor: str
+
+
+Line = Charged | Kept | Adopted
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,8 @@ def read(text: str) -> Line:
     ((name, inside),) = json.loads(text).items()
     if name == "Kept":
         return Kept(**inside)
+    if name == "Adopted":
+        return Adopted(**inside)
     guarantee = to_json(inside.pop("guarantee"))
     tables, cost = tuple(inside.pop("tables")), tuple(inside.pop("cost"))
     return {"Charged": Charged}[name](tables=tables, cost=cost, guarantee=guarantee, **inside)

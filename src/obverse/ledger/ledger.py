@@ -57,6 +57,7 @@ from obverse.loss.filters import Amounts
 from obverse.loss.loss import FREE, Loss
 from obverse.release import Charge, Guarantee, Receipt
 
+ADOPT = "put the newest back, or take this one over with obverse audit-log adopt"
 Clock = Callable[[], datetime]
 
 
@@ -271,10 +272,8 @@ def _compare(connection: apsw.Connection, anchor: Anchor) -> None:
     if known is None and now.number == 0:
         anchor.create(now)
     elif known is None:
-        raise Broken(
-            f"{anchor.path} is missing: without it nobody can tell whether the ledger is an old copy"
-        )
+        raise Broken(f"{anchor.path} is missing, so this may be an old copy: {ADOPT}")
     elif not reaches(connection, known):
         raise Broken(
-            f"the ledger has no line {known.number} with the seal in {anchor.path}: it is an old copy"
+            f"the ledger has no line {known.number} with the seal in {anchor.path}; it is an old copy: {ADOPT}"
         )

@@ -84,15 +84,15 @@ class Policy:
             section.only("epsilon", "delta", "filter")
             if known and name not in known:
                 policy.section("tables").refuse(f"no table is called {name}", name)
-        return cls(
-            base,
-            {name: _limits(section, base) for name, section in tables.items()},
-            tuple(_account(name, section, base) for name, section in accounts.sections().items()),
-            policy.number("default_epsilon", Terms.epsilon),
-            policy.number("default_delta", Terms.delta),
-            policy.whole("smallest_group", least=1) if "smallest_group" in policy else None,
-            known,
-        )
+        shared = {name: _limits(section, base) for name, section in tables.items()}
+        named = tuple(_account(name, section, base) for name, section in accounts.sections().items())
+        epsilon = policy.number("default_epsilon", Terms.epsilon)
+        delta = policy.number("default_delta", Terms.delta)
+        smallest = policy.whole("smallest_group", least=1) if "smallest_group" in policy else None
+        try:
+            return cls(base, shared, named, epsilon, delta, smallest, known)
+        except BadParameter as error:
+            policy.refuse(str(error))
 
     def account(self, name: str) -> Account:
         """The account of this name, or Forbidden."""
@@ -167,8 +167,10 @@ def _account(name: str, section: Section, base: Filter) -> Account:
 
 
 def _exact(number: Number) -> Fraction:
-    if isinstance(number, float):
-        raise BadParameter(f'a budget is written exactly, such as "0.1", not as the float {number}')
+    if isinstance(number, bool | float):
+        raise BadParameter(
+            f'a budget is written exactly, such as "0.1", not as the {type(number).__name__} {number}'
+        )
     try:
         return Fraction(number)
     except (ValueError, ZeroDivisionError):

@@ -5,7 +5,7 @@
     charged    which line charged an account for a question
     totals     what an account, a table, or an account on a table has been charged, and how often
 
-Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lose commits.  [SQLite-WAL-reset]
+Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lose commits.
 """
 
 from __future__ import annotations

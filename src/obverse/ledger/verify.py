@@ -21,15 +21,18 @@ import apsw
 from obverse.errors import BadParameter, Broken
 from obverse.ledger.anchor import Anchor, Head
 from obverse.ledger.answers import Answers
-from obverse.ledger.journal import GENESIS, Kept, Line, read
+from obverse.ledger.journal import GENESIS, Adopted, Kept, Line, read, seal, write
 from obverse.ledger.store import (
     ALL,
     TABLES,
     VERSION,
     Total,
     Whose,
+    connect,
     cost_text,
     file_digest,
+    head,
+    immediate,
     logged,
     reaches,
 )
@@ -41,12 +44,14 @@ MOST_SHOWN = 20
 class Verdict:
     """What was found: `damage` is empty where the ledger is whole.
 
-    `whole_file` says whether every byte of the file was compared, and not only those that a reader can see.
+    `whole_file` says whether every byte of the file was compared, and not only those that a reader can see;
+    `adopted` are the lines at which the curator went on from an older copy.
     """
 
     head: Head
     damage: tuple[str, ...]
     whole_file: bool
+    adopted: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.damage
@@ -58,7 +63,34 @@ def verify(path: Path, heads: Iterable[Head] = ()) -> Verdict:
         raise BadParameter(f"there is no ledger at {path}")
     check = _Check(path)
     damage = tuple(islice(check.damage(tuple(heads)), MOST_SHOWN))
-    return Verdict(check.head, damage, check.whole_file)
+    return Verdict(check.head, damage, check.whole_file, tuple(check.adopted))
+
+
+def adopt(path: Path, time: str) -> Head:
+    """Go on from a copy that lacks lines, or whose anchor is lost: said in the journal, for good.
+
+    What the missing lines had charged is not known any more and may be spent again. A copy that is damaged in itself is
+    Broken all the same.
+    """
+    check, anchor = _Check(path), Anchor(path.with_name(path.name + ".anchor"))
+    for damage in check.rows([]):
+        raise Broken(f"{path} cannot be adopted: {damage}")
+    try:
+        said = str(anchor.read())
+    except Broken as error:
+        said = str(error)
+    connection = connect(path)
+    try:
+        with immediate(connection):
+            before = head(connection)
+            text = write(Adopted(time, said))
+            after = Head(before.number + 1, seal(before.seal, text))
+            connection.execute("INSERT INTO journal VALUES (?, ?, ?)", (after.number, text, after.seal))
+        anchor.create(after)
+    finally:
+        connection.close()
+        anchor.close()
+    return after
 
 
 class _Check:
@@ -67,6 +99,7 @@ class _Check:
     def __init__(self, path: Path) -> None:
         self.head = Head(0, GENESIS)
         self.whole_file = False
+        self.adopted: list[int] = []
         self._path = path
         self._answers = Answers(path.with_name(path.name + ".kept"))
         self._questions: dict[str, tuple[int, Kept | None, int | None]] = {}
@@ -84,7 +117,7 @@ class _Check:
             yield str(error)
         found = file_digest(self._path) if known and known.file else b""
         try:
-            yield from self._rows([*heads, *([known] if known else [])])
+            yield from self.rows([*heads, *([known] if known else [])])
         except (apsw.Error, UnicodeDecodeError) as error:
             yield f"the file cannot be read: {error}"
         if known and found and self.head.number <= known.number and anchor.read() == known:
@@ -92,7 +125,8 @@ class _Check:
             if found != known.file:
                 yield "the file changed after it was closed"
 
-    def _rows(self, heads: list[Head]) -> Iterator[str]:
+    def rows(self, heads: list[Head]) -> Iterator[str]:
+        """What is wrong inside the file."""
         left_open = logged(self._path)
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left_open))
@@ -136,6 +170,9 @@ class _Check:
         if isinstance(line, Kept):
             charged, _, _ = self._questions[line.key]
             self._questions[line.key] = charged, line, number
+            return
+        if isinstance(line, Adopted):
+            self.adopted.append(number)
             return
         tables = dict.fromkeys(line.tables)
         whose = [(line.account, ALL), *((line.account, table) for table in tables)]
