@@ -23,7 +23,7 @@ bench: .venv/test
 	$(BIN)/python -m bench
 
 .venv/bin/python:
-	$(PYTHON) -m venv .venv
+	@.ci/venv $(PYTHON)
 	$(BIN)/pip install --quiet --upgrade pip
 
 .venv/demo: .venv/bin/python pyproject.toml
