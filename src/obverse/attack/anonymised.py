@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from obverse.attack.base import Attack, Claims, Harm, View, shuffle
 from obverse.attack.mixed import Ladders, encode
 from obverse.attack.nearest import Boxes, Nearest
-from obverse.attack.synthetic import NOTHING, categories, counted, plain
+from obverse.attack.synthetic import NOTHING, categories, plain
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Keyed
 
@@ -63,10 +63,11 @@ class Matching(Attack):
 class Describing(Attack):
     """A released row that is like no other, read as a description, fits exactly one person.  [CN20]
 
-    Rows that share their quasi-identifiers with k − 1 others may still be alone with all that they say.
+    Rows that share their quasi-identifiers with k − 1 others may still be alone with all that they say. Targets
+    are `count` released rows drawn at random; of a row that is like another nothing is claimed.
     """
 
-    count: int = 1000
+    count: int = 10_000
     ladders: Ladders | None = None
     seed: str = "describing"
     harm: ClassVar[Harm] = "singling out"
@@ -76,25 +77,25 @@ class Describing(Attack):
         return "Somebody with the release alone reads a row as a description, and exactly one person fits it."
 
     def claim(self, view: View) -> Claims:
-        rows = self._alone(view.table("release"))
-        return Claims(rows, np.ones(len(rows)), np.ones(len(rows), bool))
+        rows, alone = self._drawn(view.table("release"))
+        return Claims(rows, alone.astype(float), alone)
 
     def truth(self, release: pa.Table, people: pa.Table) -> Codes:
         """For the judge: a row's own number where its cells allow exactly one of the people, else −1."""
         boxes, true = encode([release, people], release.column_names, self.ladders)
-        rows = self._alone(release)
-        described = boxes.rows(rows)
-        fits = counted(described.low, described.high, true.low)
+        rows, _ = self._drawn(release)
+        fits = Nearest(true).holds(boxes.rows(rows))
         return np.where(fits == 1, rows, NOTHING)
 
-    def _alone(self, release: pa.Table) -> Codes:
+    def _drawn(self, release: pa.Table) -> tuple[Codes, NDArray[np.bool_]]:
+        """Rows by number, and which of them are like no other."""
         numbered = release.append_column("row of it", pa.array(np.arange(release.num_rows)))
-        classes = numbered.group_by(release.column_names).aggregate(
-            [("row of it", "min"), ("row of it", "count")]
-        )
-        first, size = classes["row of it_min"].to_numpy(), classes["row of it_count"].to_numpy()
-        rows = np.sort(first[size == 1])
-        return np.asarray(rows[shuffle(len(rows), Keyed(self.seed))[: self.count]], dtype=np.int64)
+        found = [("row of it", "min"), ("row of it", "count")]
+        classes = numbered.group_by(release.column_names).aggregate(found)
+        alone = np.zeros(release.num_rows, bool)
+        alone[classes["row of it_min"].to_numpy()] = classes["row of it_count"].to_numpy() == 1
+        rows = shuffle(release.num_rows, Keyed(self.seed))[: self.count]
+        return rows, alone[rows]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Boxes:
         low = np.ascontiguousarray(self.low[:, chosen])
         return Boxes(low, low if self.low is self.high else np.ascontiguousarray(self.high[:, chosen]))
 
-    def rows(self, chosen: NDArray[np.int64] | NDArray[np.bool_]) -> Boxes:
+    def rows(self, chosen: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Boxes:
         """Some of the records, in the order chosen."""
         low = self.low[chosen]
         return Boxes(low, low if self.low is self.high else self.high[chosen])
@@ -66,21 +66,28 @@ class Nearest:
         shuffled = boxes.low[order]
         self._boxes = Boxes(shuffled, shuffled if boxes.exact else boxes.high[order])
 
-    def search(self, points: Reals, count: int = 1) -> tuple[Reals, Indices]:
-        """The `count` nearest boxes of each point: distances, rising, and the row numbers."""
+    def search(self, points: Reals | Boxes, count: int = 1) -> tuple[Reals, Indices]:
+        """The `count` nearest boxes of each point, or of each box: distances, rising, and the row numbers."""
         count = min(count, len(self._order))
-        queries = np.ascontiguousarray(points, dtype=np.float32)
+        queries = points if isinstance(points, Boxes) else Boxes(points, points)
         distance = np.full((len(queries), count), np.inf, np.float32)
         index = np.zeros((len(queries), count), np.int64)
         workers = os.cpu_count() or 1
         parts = [slice(start, start + CHUNK) for start in range(0, len(queries), CHUNK)]
         with ThreadPoolExecutor(workers) as pool:
-            for _ in pool.map(lambda part: self._fill(queries[part], distance[part], index[part]), parts):
+            for _ in pool.map(
+                lambda part: self._fill(queries.rows(part), distance[part], index[part]), parts
+            ):
                 pass
         return distance, self._order[index]
 
-    def _fill(self, queries: Reals, distance: Reals, index: Indices) -> None:
-        _search(queries, self._boxes.low, self._boxes.high, *self._tree, distance, index)
+    def holds(self, boxes: Boxes) -> Indices:
+        """How many of the indexed records each box touches; 2 stands for 2 or more."""
+        distance, _ = self.search(boxes, 2)
+        return np.asarray((distance == 0).sum(axis=1), dtype=np.int64)
+
+    def _fill(self, queries: Boxes, distance: Reals, index: Indices) -> None:
+        _search(queries.low, queries.high, self._boxes.low, self._boxes.high, *self._tree, distance, index)
 
 
 @njit(cache=True, nogil=True)
@@ -146,11 +153,11 @@ def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, R
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _gap(query: Reals, low: Reals, high: Reals, row: int, limit: float) -> float:
+def _gap(least: Reals, most: Reals, low: Reals, high: Reals, row: int, limit: float) -> float:
     """Σ min(1, gap), given up once it passes `limit`."""
     total = np.float32(0.0)
-    for j in range(query.shape[0]):
-        gap = max(low[row, j] - query[j], query[j] - high[row, j])
+    for j in range(least.shape[0]):
+        gap = max(low[row, j] - most[j], least[j] - high[row, j])
         total += min(max(gap, np.float32(0.0)), np.float32(1.0))
         if j & 3 == 3 and total >= limit:
             break
@@ -159,7 +166,8 @@ def _gap(query: Reals, low: Reals, high: Reals, row: int, limit: float) -> float
 
 @njit(cache=True, nogil=True)
 def _search(
-    queries: Reals,
+    least: Reals,
+    most: Reals,
     low: Reals,
     high: Reals,
     spans: Indices,
@@ -169,13 +177,14 @@ def _search(
     distance: Reals,
     index: Indices,
 ) -> None:
-    for q in range(len(queries)):
-        _one(queries[q], low, high, spans, children, node_low, node_high, distance[q], index[q])
+    for q in range(len(least)):
+        _one(least[q], most[q], low, high, spans, children, node_low, node_high, distance[q], index[q])
 
 
 @njit(cache=True, nogil=True)
 def _one(
-    query: Reals,
+    least: Reals,
+    most: Reals,
     low: Reals,
     high: Reals,
     spans: Indices,
@@ -198,7 +207,7 @@ def _one(
         left, right = children[node]
         if left < 0:
             for row in range(spans[node, 0], spans[node, 1]):
-                gap = _gap(query, low, high, row, best[last])
+                gap = _gap(least, most, low, high, row, best[last])
                 if gap < best[last]:
                     place = last
                     while place > 0 and best[place - 1] > gap:
@@ -209,8 +218,8 @@ def _one(
                         return
             continue
         near, far = left, right
-        near_gap = _gap(query, node_low, node_high, left, best[last])
-        far_gap = _gap(query, node_low, node_high, right, best[last])
+        near_gap = _gap(least, most, node_low, node_high, left, best[last])
+        far_gap = _gap(least, most, node_low, node_high, right, best[last])
         if far_gap < near_gap:
             near, far, near_gap, far_gap = far, near, far_gap, near_gap
         stack[depth], bound[depth] = far, far_gap

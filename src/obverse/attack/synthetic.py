@@ -58,7 +58,7 @@ class SinglingOut(Attack):
         """For the judge: a description's own number where it fits exactly one of the people, else −1."""
         both = encode([release, people], release.column_names)
         described = self._described(both[0], release)
-        fits = counted(described.low, described.high, both[1].low)
+        fits = Nearest(both[1]).holds(described)
         return np.where(fits == 1, np.arange(len(described)), NOTHING)
 
     def _described(self, records: Boxes, release: pa.Table) -> Boxes:
@@ -66,11 +66,11 @@ class SinglingOut(Attack):
         numbers = np.array([numeric(release, name) for name in release.column_names])
         if not 0 <= self.size <= len(numbers):
             raise BadParameter(f"a description cannot use {self.size} of {len(numbers)} columns")
-        entropy, found = Keyed(self.seed), np.empty((0, 2 * len(numbers)), np.float32)
+        tree, entropy, found = Nearest(records), Keyed(self.seed), np.empty((0, 2 * len(numbers)), np.float32)
         for _ in range(1 if self.size == 1 else BATCHES):
             drawn = self._rarest if self.size == 1 else self._drawn
             low, high = drawn(records, numbers, entropy)
-            alone = counted(low, high, records.low) == 1
+            alone = tree.holds(Boxes(low, high)) == 1
             found = np.vstack([found, np.hstack([low, high])[alone]])
             found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
             if len(found) >= self.count:
@@ -240,25 +240,6 @@ def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.f
     """How much nearer, in logarithms, a point is to the records than to strangers."""
     distances = [tree.search(points)[0][:, 0].astype(float) for tree in (records, strangers)]
     return np.asarray(np.log(distances[1] + 1e-3) - np.log(distances[0] + 1e-3), dtype=np.float64)
-
-
-@njit(cache=True, nogil=True)
-def counted(low: Reals, high: Reals, points: Reals) -> NDArray[np.int64]:
-    """How many points lie in each box; 2 stands for 2 or more."""
-    found = np.zeros(len(low), np.int64)
-    for box in range(len(low)):
-        used = np.flatnonzero((low[box] > -np.inf) | (high[box] < np.inf))
-        for row in range(len(points)):
-            inside = True
-            for j in used:
-                if not (low[box, j] <= points[row, j] <= high[box, j]):
-                    inside = False
-                    break
-            if inside:
-                found[box] += 1
-                if found[box] == 2:
-                    break
-    return found
 
 
 @njit(cache=True, nogil=True)

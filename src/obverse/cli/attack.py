@@ -1,0 +1,91 @@
+"""Attack a released file as an outsider would, and write the one-page risk report.
+
+The release is held against the people it was made from: a settings file with its schema, or a CSV file with
+--quasi and --sensitive. Nothing leaves: the report is for the curator, and --public makes a copy to pass on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+EXAMPLES = (
+    "obverse attack release.csv --against people.toml",
+    "obverse attack release.csv --against people.toml --control others.csv --to press --date 2026-11-18",
+    "obverse attack release.csv --against people.csv --quasi age,zip,sex --sensitive diagnosis",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What can be said of the release and of the people."""
+    parser.add_argument("release", help="the released table: a CSV, Parquet or Arrow file")
+    parser.add_argument(
+        "--against", required=True, help="the people it was made from: a settings file, or a table"
+    )
+    parser.add_argument("--table", default="", help="which table of the settings file")
+    parser.add_argument("--control", help="people of the same kind whom the release was not made from")
+    parser.add_argument("--quasi", default="", help="columns by which a person could be known, with commas")
+    parser.add_argument("--sensitive", default="", help="columns that must not be learned, with commas")
+    parser.add_argument("--html", help="where the page goes; beside the release, as .risk.html, if not said")
+    parser.add_argument("--json", help="where the figures go")
+    parser.add_argument("--public", action="store_true", help="a copy that names no row")
+    parser.add_argument("--to", default="not said", help="to whom it is released")
+    parser.add_argument("--date", default="not said", help="when it is released")
+    parser.add_argument("--epsilon", type=float, help="the ε that the ledger charged for it")
+    parser.add_argument("--delta", type=float, default=0.0, help="and the δ")
+    parser.add_argument("--left", type=float, help="the ε that is left")
+    parser.add_argument("--threshold", type=float, default=0.09, help="the risk accepted at most (0.09)")
+    parser.add_argument("--seed", default="assess", help="what the draws follow from")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Attack, write the page, and say the verdict."""
+    from obverse.evaluate.examine import Said, examine
+    from obverse.evaluate.held import against
+
+    known = against(
+        args.against,
+        table=args.table,
+        control=args.control,
+        quasi=_names(args.quasi),
+        sensitive=_names(args.sensitive),
+    )
+    said = Said(
+        to=args.to,
+        date=args.date,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        left=args.left,
+        threshold=args.threshold,
+        seed=args.seed,
+        command=_command(args),
+    )
+    made = examine(args.release, known, said)
+    page = Path(args.html or Path(args.release).with_suffix(".risk.html"))
+    page.write_text(made.html(curator=not args.public), encoding="utf-8")
+    if args.json:
+        Path(args.json).write_text(made.json(curator=not args.public), encoding="utf-8")
+    verdict, rule = made.found.verdict
+    print(f"{verdict}: {rule}.")
+    for question, worst in made.found.worst.items():
+        low, high = worst.evidence.risk_interval
+        print(
+            f"  {question:13} {worst.word(made.found.threshold):8} {worst.evidence.risk:6.1%}  [{low:.1%}, {high:.1%}]"
+        )
+    print(f"{page}, in {made.seconds:.0f} s")
+    return 0
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command that was given, option by option."""
+    words = ["obverse", "attack", args.release]
+    for name, value in vars(args).items():
+        if name in ("release", "html", "json") or value in (None, "", False, "not said"):
+            continue
+        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return shlex.join(words)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,52 @@
+"""A released file, attacked and written up: from two paths to one report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from obverse.evaluate.exposed import exposed
+from obverse.evaluate.fixes import cheapest
+from obverse.evaluate.held import Held, fingerprint, rows
+from obverse.evaluate.report import About, Report
+from obverse.evaluate.risk import THRESHOLD, assess
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the file itself does not tell: to whom, when, what the ledger charged, and how to ask again."""
+
+    to: str = "not said"
+    date: str = "not said"
+    epsilon: float | None = None
+    delta: float = 0.0
+    left: float | None = None
+    threshold: float = THRESHOLD
+    seed: str = "assess"
+    command: str = ""
+
+
+def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
+    """Attack a released file with what the curator holds, look for fixes where it fails, and report."""
+    started = perf_counter()
+    release = rows(file, known.people)
+    found = assess(
+        release, known, seed=said.seed, threshold=said.threshold, epsilon=said.epsilon, delta=said.delta
+    )
+    above = any(each.word(said.threshold) != "low" for each in found.worst.values())
+    fixes = cheapest(release, known, seed=said.seed, threshold=said.threshold) if above else []
+    about = About(
+        file=Path(file).name,
+        sha256=fingerprint(file),
+        rows=release.num_rows,
+        columns=release.num_columns,
+        against=known.name,
+        command=said.command,
+        to=said.to,
+        date=said.date,
+        spent=said.epsilon,
+        left=said.left,
+    )
+    listed = tuple(exposed(release, known, found))
+    return Report(about, found, tuple(fixes), listed, perf_counter() - started)

@@ -1,0 +1,158 @@
+"""The cheapest changes to a release that would bring its risks below the threshold: tried, not guessed.
+
+Each change is made to the release, the attacks on rows and secrets are run again, and what it costs is the share of
+information lost: the entropy that the columns keep, and the rows that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import floor, log10
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from obverse.attack.base import Game
+from obverse.attack.mixed import shared
+from obverse.evaluate.held import Held
+from obverse.evaluate.risk import TARGETS, THRESHOLD, World
+
+DEPTH = 4  # changes at most in one fix
+LARGE = 300_000  # rows from which fewer changes are tried
+FEW = 20  # distinct values below which a number is not worth banding
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Changes to make, the highest risk that is then left, and the share of information that is kept."""
+
+    changes: tuple[str, ...]
+    risk: float
+    utility: float
+    enough: bool
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Columns to leave out; or, with a width, numbers to put into bands; or, of no column, rows to leave out."""
+
+    said: str
+    columns: tuple[str, ...] = ()
+    width: float = 0.0
+
+
+def cheapest(
+    release: pa.Table, known: Held, *, seed: str = "fixes", threshold: float = THRESHOLD, count: int = 3
+) -> list[Fix]:
+    """The fixes that keep most and stay below the threshold, or else those that leave the least risk."""
+    release = release.select(shared(release, known.people))
+    changes, found = list(_changes(release, known)), []
+    start: tuple[_Change, ...] = ()
+    width = release.num_columns
+    for _ in range(DEPTH if release.num_rows < LARGE else 1):
+        step = []
+        for change in changes:
+            used = {name for done in start for name in done.columns}
+            if change in start or used & set(change.columns) or len(used | set(change.columns)) >= width:
+                continue
+            changed = _made(release, (*start, change))
+            if not changed.num_rows:
+                continue
+            risk = _risk(changed, known, seed)
+            step.append(((*start, change), Fix((), risk, _kept(release, changed), risk <= threshold)))
+        found += [
+            Fix(tuple(each.said for each in chosen), fix.risk, fix.utility, fix.enough)
+            for chosen, fix in step
+        ]
+        if not step or sum(fix.enough for fix in found) >= count:
+            break
+        start = min(step, key=lambda each: each[1].risk - 0.5 * each[1].utility)[0]
+    found.sort(key=lambda fix: (not fix.enough, -fix.utility if fix.enough else fix.risk))
+    return found[:count]
+
+
+def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
+    """What could be done to columns or to rows."""
+    marked = {*known.quasi, *known.sensitive}
+    plain = tuple(name for name in release.column_names if known.quasi and name not in marked)
+    if len(plain) > 1:
+        yield _Change(f"leave out {', '.join(plain)}", plain)
+    yield _Change("leave out rows that are like no other")
+    for name in release.column_names:
+        if name in known.sensitive or name in plain:
+            continue
+        yield _Change(f"leave out {name}", (name,))
+        cells = release[name]
+        if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
+            continue
+        ends = pc.min_max(cells).as_py()
+        if ends["min"] is None or len(pc.unique(cells)) <= FEW:
+            continue
+        for bands in (20, 5):
+            width = _round((ends["max"] - ends["min"]) / bands)
+            yield _Change(f"put {name} into bands of {width:g}", (name,), width)
+
+
+def _round(width: float) -> float:
+    """The nearest of 1, 2, 5 times a power of ten above."""
+    power = 10.0 ** floor(log10(width))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= width * (1 - 1e-9))
+
+
+def _made(release: pa.Table, changes: tuple[_Change, ...]) -> pa.Table:
+    """The release with all changes made, rows left out last."""
+    for change in sorted(changes, key=lambda change: not change.columns):
+        if not change.columns:
+            release = _shared(release)
+        elif change.width:
+            (name,) = change.columns
+            place = release.column_names.index(name)
+            release = release.set_column(place, name, _banded(release[name], change.width))
+        else:
+            release = release.drop_columns(list(change.columns))
+    return release
+
+
+def _banded(cells: pa.ChunkedArray, width: float) -> pa.Array:
+    starts = pc.multiply(pc.floor(pc.divide(cells.cast(pa.float64()), width)), width)
+    coded = starts.combine_chunks().dictionary_encode()
+    labels = [f"[{start:.12g}, {start + width:.12g})" for start in coded.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string())).cast(pa.string())
+
+
+def _shared(release: pa.Table) -> pa.Table:
+    """The rows that are like another."""
+    numbered = release.append_column("row of it", pa.array(np.arange(release.num_rows)))
+    classes = numbered.group_by(release.column_names).aggregate(
+        [("row of it", "min"), ("row of it", "count")]
+    )
+    kept = np.ones(release.num_rows, bool)
+    kept[classes["row of it_min"].to_numpy()] = classes["row of it_count"].to_numpy() > 1
+    return release.filter(pa.array(kept))
+
+
+def _risk(release: pa.Table, known: Held, seed: str) -> float:
+    """The highest risk that whole rows, quasi-identifiers and two secrets are found to bear."""
+    world = World(release, known.within(release.column_names), seed, Game(seed), TARGETS // 4, copies=0)
+    tried = [world.matching(), world.describing()]
+    for secret in world.known.sensitive[:2]:
+        tried += list(world.inferring(secret))
+    return max(each.evidence.risk for each in tried)
+
+
+def _kept(before: pa.Table, after: pa.Table) -> float:
+    """The mean share of each column's entropy that is left, times the share of rows."""
+    shares = []
+    for name in before.column_names:
+        whole = _entropy(before[name])
+        if whole:
+            shares.append(_entropy(after[name]) / whole if name in after.column_names else 0.0)
+    return float(np.mean(shares)) * after.num_rows / before.num_rows if shares else 1.0
+
+
+def _entropy(cells: pa.ChunkedArray) -> float:
+    counts = pc.value_counts(cells).field("counts").to_numpy(zero_copy_only=False)
+    chance = counts / counts.sum()
+    return float(-(chance * np.log2(chance)).sum())

@@ -1,0 +1,173 @@
+"""What the curator holds against a release: the people it was made from, and people it was not made from.
+
+For the curator's eyes: true rows are read here, and nothing here is a release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from obverse.attack.mixed import Ladders
+from obverse.data.files import Form, declare, locate, quote
+from obverse.data.hierarchy import Ladder, from_csv
+from obverse.data.schema import Column, Role, Schema
+from obverse.data.settings import load
+from obverse.errors import BadParameter, BadSource
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The true people, what they could be known by (`quasi`), and what must not be learned (`sensitive`).
+
+    `control` are people of the same kind whom the release was not made from.
+    """
+
+    name: str
+    people: pa.Table = field(repr=False)
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    ladders: Ladders = field(default_factory=dict, repr=False)
+    control: pa.Table | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in (*self.quasi, *self.sensitive):
+            if name not in self.people.column_names:
+                has = ", ".join(self.people.column_names)
+                raise BadParameter(f"{self.name} has no column {name}; it has {has}")
+        for table, what in ((self.people, self.name), (self.control, "the control")):
+            if table is not None and not table.num_rows:
+                raise BadSource(f"{what} is empty: there is nobody to hold the release against")
+        if self.control is not None and (
+            gone := set(self.people.column_names) - set(self.control.column_names)
+        ):
+            raise BadSource(
+                f"the control has no column {', '.join(sorted(gone))}: it must be of the same kind"
+            )
+
+    def within(self, columns: Sequence[str]) -> Held:
+        """The same, as far as a release has these columns."""
+        kept = [name for name in self.people.column_names if name in columns]
+        return replace(
+            self,
+            people=self.people.select(kept),
+            quasi=tuple(name for name in self.quasi if name in kept),
+            sensitive=tuple(name for name in self.sensitive if name in kept),
+            control=None if self.control is None else self.control.select(kept),
+        )
+
+
+def against(
+    path: str | Path,
+    *,
+    table: str = "",
+    control: str | Path | None = None,
+    quasi: tuple[str, ...] = (),
+    sensitive: tuple[str, ...] = (),
+) -> Held:
+    """The people of a settings file or of a plain table, with the columns that are named over those declared."""
+    if Path(path).suffix == ".toml":
+        known = declared(path, table, control)
+    else:
+        people = rows(path)
+        known = Held(Path(path).name, people, control=None if control is None else rows(control, people))
+    return replace(known, quasi=quasi or known.quasi, sensitive=sensitive or known.sensitive)
+
+
+def declared(path: str | Path, name: str = "", control: str | Path | None = None) -> Held:
+    """The one private table of a settings file, or the one named, as it is declared."""
+    import duckdb
+
+    private = {schema.name: schema for schema in load(path).schemas if not schema.public}
+    if name not in private and (name or len(private) != 1):
+        raise BadParameter(
+            f"{path} declares {', '.join(private)}: say which one, as in --table {next(iter(private))}"
+        )
+    schema = private[name or next(iter(private))]
+    connection = duckdb.connect()
+    declare(connection, schema)
+    people = connection.sql(f"SELECT * FROM {quote(schema.name)}").to_arrow_table()
+    outside = None if control is None else rows(control, people, schema.missing)
+    return held(schema, people, outside)
+
+
+def held(schema: Schema, people: pa.Table, control: pa.Table | None = None) -> Held:
+    """What a schema says of its columns, beside their rows; identifiers are checked and left out."""
+    names = {column.name: column.role for column in schema.columns if column.name in people.column_names}
+    for name, role in names.items():
+        if role is Role.IDENTIFIER and schema.unit.rows == 1:
+            _no_contradiction(people, name, schema.name)
+    kept = [name for name, role in names.items() if role is not Role.IDENTIFIER]
+    return Held(
+        schema.name,
+        people.select(kept),
+        tuple(name for name in kept if names[name] is Role.QUASI),
+        tuple(name for name in kept if names[name] is Role.SENSITIVE),
+        {column.name: rungs for column in schema.columns if (rungs := _rungs(column))},
+        None if control is None else control.select([name for name in kept if name in control.column_names]),
+    )
+
+
+def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] = ()) -> pa.Table:
+    """A file's rows; columns that are text in the table it is compared with stay text."""
+    source = locate(str(path))
+    if not Path(source.place).is_file():
+        raise BadSource(f"{path}: there is no such file")
+    texts = {} if like is None else {f.name: f.type for f in like.schema if pa.types.is_string(f.type)}
+    try:
+        table = _read(source.form, source.place, texts, missing)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        raise BadSource(f"{path} cannot be read as {source.form.value}") from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise BadSource(f"{path} names a column twice")
+    if not table.num_rows:
+        raise BadSource(f"{path} is empty: it has a header and no rows")
+    return table
+
+
+def fingerprint(path: str | Path) -> str:
+    """The SHA-256 of a file, by which it can be known again."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(form: Form, place: str, texts: Mapping[str, pa.DataType], missing: Sequence[str]) -> pa.Table:
+    match form:
+        case Form.CSV:
+            options = pa.csv.ConvertOptions(
+                column_types=dict(texts), null_values=["", *missing], strings_can_be_null=True
+            )
+            delimiter = "\t" if place.endswith(".tsv") else ","
+            parse = pa.csv.ParseOptions(delimiter=delimiter)
+            return pa.csv.read_csv(place, parse_options=parse, convert_options=options)
+        case Form.PARQUET:
+            return pa.parquet.read_table(place)
+        case Form.ARROW:
+            return pa.feather.read_table(place)
+        case _:
+            raise BadParameter(f"{place}: give a CSV, Parquet or Arrow file")
+
+
+def _rungs(column: Column) -> Sequence[Sequence[str]]:
+    """The ladder of a column, a row for every value."""
+    if column.ladders is not None:
+        return column.ladders
+    if column.hierarchy is None:
+        return ()
+    ladder: Ladder = from_csv(column.name, Path(column.hierarchy))
+    return list(zip(*ladder.levels, strict=True))
+
+
+def _no_contradiction(people: pa.Table, name: str, what: str) -> None:
+    distinct = people.group_by(people.column_names).aggregate([]).num_rows
+    if distinct > people.select([name]).group_by([name]).aggregate([]).num_rows:
+        raise BadSource(
+            f"{what} contradicts itself: one {name} stands on rows with different values; keep one row a person"
+        )

@@ -1,0 +1,327 @@
+"""Which attacks were tried on a released table, and what they got: risks, thresholds, a verdict and its rule.
+
+Every attack is also run on people who are not in the release, and on a planted copy that it must win. Targets are
+drawn, never chosen; the guess and the control are beside every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from obverse.attack.anonymised import Describing, Homogeneity, Matching
+from obverse.attack.base import Attack, Claims, Contest, Controls, Evidence, Game, View, judge, shuffle
+from obverse.attack.interval import Rate
+from obverse.attack.mixed import encode, numeric, shared
+from obverse.attack.nearest import Nearest
+from obverse.attack.synthetic import Closest, Inferring, Linking, SinglingOut, halves, plain, within
+from obverse.errors import BadParameter, BadSource
+from obverse.evaluate.held import Held
+from obverse.noise.entropy import Keyed
+
+Word = Literal["low", "unclear", "high"]
+Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
+"""For the judge: what is true of these people, where a claim of this release was made."""
+
+QUESTIONS = ("singling out", "linkability", "inference", "membership")
+TARGETS, PLANTED, SECRETS = 10_000, 500, 6
+THRESHOLD = 0.09
+"""The share of people at risk that EMA's policy 0070 and Health Canada accept at most, for every question."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One attack as it was tried: its evidence, and what it was aimed at."""
+
+    evidence: Evidence
+    about: str = ""
+    wins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False)
+
+    def word(self, threshold: float = THRESHOLD) -> Word:
+        """Low or high where the whole interval of the risk lies on one side of the threshold."""
+        low, high = self.evidence.risk_interval
+        return "high" if low > threshold else "low" if high <= threshold else "unclear"
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """All attacks that were tried on one release."""
+
+    tried: tuple[Tried, ...]
+    untried: tuple[tuple[str, str], ...]
+    vulnerable: tuple[str, Rate] | None
+    threshold: float
+    control: str
+    seed: str
+
+    def about(self, question: str) -> list[Tried]:
+        """The attacks that bear on a question, the one with the highest risk first."""
+        found = [tried for tried in self.tried if tried.evidence.harm == question]
+        return sorted(
+            found, key=lambda tried: (tried.evidence.risk, tried.evidence.success.share), reverse=True
+        )
+
+    @property
+    def worst(self) -> dict[str, Tried]:
+        """The worst attack on each question that was asked."""
+        return {question: found[0] for question in QUESTIONS if (found := self.about(question))}
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """What follows, and the rule that it follows from."""
+        words = [tried.word(self.threshold) for tried in self.worst.values()]
+        blind = [
+            tried for tried in self.tried if tried.evidence.positive and tried.evidence.positive.low < 0.5
+        ]
+        share = f"{self.threshold:.0%}"
+        if blind or not words:
+            return "Not shown", "an attack that cannot find a planted copy shows nothing about this release"
+        if "high" in words:
+            return "Do not release", f"the whole 95 % interval of a risk lies above its threshold of {share}"
+        if "unclear" in words:
+            return (
+                "Undecided",
+                f"no risk lies wholly above {share}, but the 95 % interval of one reaches beyond it",
+            )
+        return "No attack tried got through", f"every risk's whole 95 % interval lies at or below {share}"
+
+
+def assess(
+    release: pa.Table,
+    known: Held,
+    *,
+    seed: str = "assess",
+    threshold: float = THRESHOLD,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+) -> Assessment:
+    """Try on a table all that can be tried with what the curator holds."""
+    if not 0 < threshold < 1:
+        raise BadParameter(f"a threshold is a share between 0 and 1, not {threshold}")
+    columns = shared(release, known.people)
+    if not release.num_rows:
+        raise BadSource("the release is empty: there is nothing to attack")
+    world = World(
+        release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
+    )
+    tried = tuple(world.tried())
+    return Assessment(
+        tried, tuple(world.untried()), _vulnerable(world, tried), threshold, world.idle[2], seed
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One release, the people drawn as targets, and those who stand for everybody else."""
+
+    release: pa.Table
+    known: Held
+    seed: str
+    game: Game
+    size: int = TARGETS
+    copies: int = PLANTED
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether every released cell is a value, and none an interval or a label."""
+        both = encode([self.release, self.known.people], self.release.column_names, self.known.ladders)
+        return both[0].exact
+
+    @cached_property
+    def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of the people are targets, and which tenth of all may be taken out as controls.
+
+        No more than a tenth, lest the release without them teach less about everybody.
+        """
+        order = shuffle(self.known.people.num_rows, Keyed(self.seed))
+        most = max(1, len(order) // 2)
+        return order[: min(self.size, most)], order[most : most + min(self.size, len(order) // 10)]
+
+    @cached_property
+    def targets(self) -> pa.Table:
+        return self.known.people.take(self.drawn[0])
+
+    @cached_property
+    def idle(self) -> tuple[pa.Table, pa.Table, str]:
+        """A release and people who are not in it: the control given, or people whose rows are taken out of it."""
+        if self.known.control is not None:
+            outside = self.known.control
+            order = shuffle(outside.num_rows, Keyed(self.seed))[: self.size]
+            return (
+                self.release,
+                outside.take(order),
+                f"{outside.num_rows:,} people whom the release was not made from",
+            )
+        people = self.known.people.take(self.drawn[1])
+        both = encode([self.release, people], self.release.column_names, self.known.ladders)
+        distance, index = Nearest(both[0]).search(both[1].low)
+        found = distance[:, 0] == 0
+        if not len(found) or found.mean() < 0.5:
+            return self.release, people.slice(0, 0), ""
+        kept = np.ones(self.release.num_rows, bool)
+        kept[index[found, 0]] = False
+        kept[0] |= not kept.any()
+        taken = people.filter(pa.array(found))
+        return (
+            self.release.filter(pa.array(kept)),
+            taken,
+            f"{taken.num_rows:,} people whose rows were taken out of it",
+        )
+
+    @cached_property
+    def planted(self) -> pa.Table:
+        """A leak that no attack may miss: a copy of some targets, no two alike in what they could be known by."""
+        some = self.targets.slice(0, 4 * self.copies)
+        numbered = some.append_column("row of it", pa.array(np.arange(some.num_rows)))
+        first = numbered.group_by([n for n in self.quasi if n in some.column_names]).aggregate(
+            [("row of it", "min")]
+        )
+        return some.take(np.sort(first["row of it_min"].to_numpy())[: self.copies])
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return self.known.quasi or tuple(self.release.column_names)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (self.known.sensitive or tuple(self.release.column_names))[-SECRETS:]
+
+    def tried(self) -> Iterator[Tried]:
+        """Every attack that fits this kind of release."""
+        yield self.describing()
+        yield self.matching()
+        if self.exact:
+            yield from self._predicates()
+        if self.exact and len(self.release.column_names) > 1:
+            attack = Linking(*halves(self.release.column_names))
+            yield self._judged(attack, lambda _, people, __: np.ones(people.num_rows, bool), baseline=0.01)
+        for secret in self.secrets:
+            yield from self.inferring(secret)
+        if (outside := self.known.control) is not None and outside.num_rows >= 100:
+            yield self._membership(outside)
+
+    def untried(self) -> Iterator[tuple[str, str]]:
+        """What was not tested, and why."""
+        if self.known.control is None:
+            yield "membership", "needs --control: people of the same kind whom the release was not made from"
+        if not self.idle[2]:
+            yield (
+                "a control",
+                "no --control was given, and the people's rows are not to be found in the release",
+            )
+        if not self.exact:
+            yield "linking of two halves", "the release has generalised cells"
+        yield "other releases", "composition with what else was or will be published about these people"
+        yield "other knowledge", "friends, histories and lists with columns that the table does not have"
+
+    def describing(self) -> Tried:
+        """Whole rows as descriptions."""
+        return self._described(Describing(self.size, self.known.ladders))
+
+    def _described(self, attack: SinglingOut | Describing) -> Tried:
+        """The descriptions, held against the people and against as many others where there are enough."""
+        view = View({"release": self.release})
+        truth, outside = attack.truth(self.release, self.known.people), self.known.control
+        enough = outside is not None and 2 * outside.num_rows >= self.known.people.num_rows
+        idle = attack.truth(self.release, outside) if outside is not None and enough else None
+        game = replace(self.game, baseline=0.0)
+        if self.copies:
+            game = replace(self.game, baseline=self._scrambled(attack), positive=self._planted(attack))
+        return Tried(Contest(attack, view, truth, None if idle is None else view, idle, game).evidence())
+
+    def _predicates(self) -> Iterator[Tried]:
+        """A few columns as descriptions, where any such description fits one released row."""
+        attack = SinglingOut(min(3, self.release.num_columns))
+        if len(attack.run(View({"release": self.release})).made):
+            yield self._described(attack)
+
+    def _scrambled(self, attack: SinglingOut | Describing) -> float:
+        """How often descriptions fit one person when each column is shuffled by itself: what a guess gets."""
+        entropy = Keyed(self.seed + "scrambled")
+        columns = {
+            name: self.release[name].take(shuffle(self.release.num_rows, entropy))
+            for name in self.release.column_names
+        }
+        guess = pa.table(columns)
+        claims = attack.run(View({"release": guess}))
+        truth = attack.truth(guess, self.known.people)
+        return float((truth == claims.values).mean()) if len(truth) else 0.0
+
+    def matching(self) -> Tried:
+        attack = Matching(self.quasi, self.known.ladders)
+
+        def truth(claims: Claims, people: pa.Table, release: pa.Table) -> NDArray[np.generic]:
+            return attack.truth(claims, release, people)
+
+        return self._judged(attack, truth, baseline=1 / self.release.num_rows)
+
+    def inferring(self, secret: str) -> Iterator[Tried]:
+        known = tuple(name for name in self.quasi if name != secret)
+        if not known or numeric(self.known.people, secret) != numeric(self.release, secret):
+            return
+        ladders = self.known.ladders
+        attacks: list[Attack] = [Inferring(known, secret, ladders=ladders)]
+        if not self.exact:
+            attacks.append(Homogeneity(known, secret, ladders))
+
+        def truth(claims: Claims, people: pa.Table, _: pa.Table) -> NDArray[np.generic]:
+            true = plain(people, secret)
+            return within(claims, true) if numeric(people, secret) else true
+
+        for attack in attacks:
+            yield self._judged(attack, truth, about=secret)
+
+    def _membership(self, outside: pa.Table) -> Tried:
+        order = shuffle(outside.num_rows, Keyed(self.seed + "membership"))
+        population, absent = (outside.take(part) for part in np.array_split(order, 2))
+        views = [
+            View({"release": self.release}, {"targets": people, "population": population})
+            for people in (self.targets, absent.slice(0, self.size))
+        ]
+        yes = np.ones(self.targets.num_rows, bool)
+        return Tried(Contest(Closest(), views[0], yes, views[1], None, self.game).evidence())
+
+    def _judged(self, attack: Attack, truth: Truth, about: str = "", baseline: float | None = None) -> Tried:
+        """The attack on the targets, on the controls and on a planted copy."""
+        release, controls, _ = self.idle
+        claims = attack.run(View({"release": self.release}, {"targets": self.targets}))
+        true = truth(claims, self.targets, self.release)
+        control = None
+        if controls.num_rows:
+            idle = attack.run(View({"release": release}, {"targets": controls}))
+            control = Controls(idle, truth(idle, controls, release))
+        positive = None
+        if self.copies:
+            found = attack.run(View({"release": self.planted}, {"targets": self.planted}))
+            right = found.made & (found.values == truth(found, self.planted, self.planted))
+            positive = Rate(int(right.sum()), len(right))
+        game = replace(self.game, ledger=None, baseline=baseline, positive=positive)
+        wins = self.drawn[0][claims.made & (claims.values == true)]
+        return Tried(judge(attack, claims, true, control, game), about, wins)
+
+    def _planted(self, attack: SinglingOut | Describing) -> Rate:
+        """What a description attack gets on a copy of some of the people."""
+        copy = self.planted
+        claims = attack.run(View({"release": copy}))
+        return Rate(int((attack.truth(copy, copy) == claims.values).sum()), len(claims.values))
+
+
+def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
+    """Of the targets who are alone with their quasi-identifiers among the people, whose whole record was found."""
+    found = [each for each in tried if each.evidence.attack == "Matching"]
+    quasi = [name for name in world.quasi if name in world.known.people.column_names]
+    rows = np.arange(world.known.people.num_rows)
+    classes = world.known.people.append_column("row of it", pa.array(rows)).group_by(quasi)
+    sizes = classes.aggregate([("row of it", "count"), ("row of it", "min")])
+    alone = sizes["row of it_min"].to_numpy()[sizes["row of it_count"].to_numpy() == 1]
+    targets = np.intersect1d(world.drawn[0], alone)
+    if not found or not len(targets):
+        return None
+    right = np.intersect1d(targets, found[0].wins)
+    return f"people who are alone with their {', '.join(quasi)}", Rate(len(right), len(targets))

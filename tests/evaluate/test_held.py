@@ -1,0 +1,71 @@
+"""What is held against a release is read as declared, and refused in a sentence where it cannot be."""
+
+import pyarrow as pa
+import pytest
+
+from obverse.data.schema import Column, Role, Schema, Type
+from obverse.errors import BadParameter, BadSource
+from obverse.evaluate.held import against, fingerprint, held, rows
+
+from .conftest import QUASI, SENSITIVE
+
+SETTINGS = """
+[tables.people]
+source = "people.csv"
+
+[tables.people.columns]
+age = { type = "integer", role = "quasi-identifier", low = 0, high = 120 }
+town = { type = "text", role = "quasi-identifier" }
+ill = { type = "text", role = "sensitive" }
+"""
+
+
+def test_a_settings_file_says_by_what_people_are_known(files):
+    settings = files["people"].parent / "people.toml"
+    settings.write_text(SETTINGS)
+    known = against(settings, control=files["others"])
+    assert (known.quasi, known.sensitive) == (QUASI, SENSITIVE)
+    assert known.people.column_names == ["age", "town", "ill"] == known.control.column_names
+    with pytest.raises(BadParameter, match="--table people"):
+        against(settings, table="nobody")
+
+
+def test_a_plain_table_is_told_on_the_command_line(files):
+    known = against(files["people"], quasi=QUASI, sensitive=SENSITIVE)
+    assert (known.quasi, known.sensitive, known.name) == (QUASI, SENSITIVE, "people.csv")
+
+
+def test_text_stays_text(tmp_path):
+    """A postcode with a leading nought in the people is no number in the release."""
+    (tmp_path / "r.csv").write_text("zip\n02138\n02139\n")
+    like = pa.table({"zip": ["02138"]})
+    assert rows(tmp_path / "r.csv", like)["zip"].to_pylist() == ["02138", "02139"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a,b\n", "is empty"), ("a,a\n1,2\n", "names a column twice"), ("a,b\n1\n", "cannot be read")],
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path, text, said):
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(BadSource, match=said):
+        rows(tmp_path / "r.csv")
+    with pytest.raises(BadSource, match="no such file"):
+        rows(tmp_path / "none.csv")
+
+
+def test_a_list_that_contradicts_itself_is_refused_without_naming_anybody():
+    schema = Schema(
+        "roll",
+        "roll.csv",
+        (Column("voter", Type.INTEGER, Role.IDENTIFIER), Column("age", Type.INTEGER, Role.QUASI)),
+    )
+    with pytest.raises(BadSource, match="roll contradicts itself: one voter"):
+        held(schema, pa.table({"voter": [1, 1, 2], "age": [30, 31, 40]}))
+    twice = held(schema, pa.table({"voter": [1, 1, 2], "age": [30, 30, 40]}))
+    assert twice.people.column_names == ["age"]
+
+
+def test_a_file_is_known_again_by_its_fingerprint(tmp_path):
+    (tmp_path / "r.csv").write_bytes(b"abc")
+    assert fingerprint(tmp_path / "r.csv").startswith("ba7816bf")

@@ -1,0 +1,150 @@
+"""One page that a data steward can act on: in a real browser, on paper, and as figures."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from obverse.cli.main import main
+from obverse.evaluate.examine import Said, examine
+from obverse.evaluate.held import against
+
+from .conftest import QUASI, SENSITIVE
+
+BROWSER = [
+    shutil.which("chromium") or "chromium",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SAYS_WIDTH = "<script>document.title='wide '+(document.documentElement.scrollWidth>innerWidth)</script>"
+
+
+@pytest.fixture(scope="module")
+def reports(files):
+    known = against(files["people"], control=files["others"], quasi=QUASI, sensitive=SENSITIVE)
+    said = Said(to="the press", date="2026-11-18", command="obverse attack copy.csv --against people.csv")
+    return {name: examine(files[name], known, said) for name in ("copy", "fresh", "banded")}
+
+
+def _browse(page, *options):
+    with tempfile.TemporaryDirectory() as profile:
+        ran = subprocess.run(
+            [*BROWSER, f"--user-data-dir={profile}", *options, f"file://{page}"],
+            capture_output=True,
+            timeout=90,
+        )
+    return ran.stdout.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["copy", "fresh", "banded"])
+def test_it_prints_on_one_page(reports, name, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(reports[name].html(curator=True))
+    _browse(page, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    pages = re.findall(
+        rb"/Type\s*/Pages.*?/Count (\d+)|/Count (\d+)", (tmp_path / "page.pdf").read_bytes(), re.S
+    )
+    assert [count for pair in pages for count in pair if count] == [b"1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 520])
+def test_nothing_runs_out_of_the_window(reports, width, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(reports["copy"].html(curator=True) + SAYS_WIDTH)
+    shown = _browse(page, f"--window-size={width},900", "--dump-dom")
+    assert "<title>wide false</title>" in shown
+
+
+def test_it_says_all_that_a_steward_needs(reports):
+    page = reports["copy"].html(curator=True)
+    for said in (
+        "Do not release",
+        "Rule:",
+        "the press",
+        "2026-11-18",
+        "SHA-256",
+        "singling out",
+        "linkability",
+        "inference",
+        "membership",
+        "reconstruction",
+        "Can any individual be identified?",
+        "Is anything new revealed about them?",
+        "Is anything new revealed about another living person?",
+        "Not tested",
+        "Positive controls",
+        "obverse attack copy.csv",
+    ):
+        assert said in page, said
+    assert page.count("<svg") == 5 and "aria-label" in page and "<th scope=row>" in page
+
+
+def test_no_colour_carries_meaning_alone(reports):
+    """Every coloured cell also has a sign and a word."""
+    page = reports["copy"].html(curator=True)
+    assert all(
+        re.search(r"[●◐■] (low|unclear|high)", cell)
+        for cell in re.findall(r'<td class="(?:low|unclear|high)">[^<]*', page)
+    )
+
+
+def test_the_copy_to_pass_on_names_no_row(reports):
+    ours, theirs = (json.loads(reports["copy"].json(curator=curator)) for curator in (True, False))
+    assert len(ours["exposed"]) == 10 and "exposed" not in theirs
+    assert "named in the curator" in reports["copy"].html(curator=False)
+    assert all(one["columns"] for one in ours["exposed"])
+
+
+def test_figures_have_their_guess_control_and_interval(reports):
+    for report in reports.values():
+        figures = json.loads(report.json(curator=False))
+        for each in figures["tried"]:
+            low, high = each["risk_interval"]
+            assert 0 <= low <= each["risk"] <= high <= 1
+            assert {"baseline", "control", "positive", "word", "threat", "certified", "ledger"} <= each.keys()
+
+
+def test_fixes_were_tried_and_the_safe_table_needs_none(reports):
+    fixes = reports["copy"].fixes
+    assert len(fixes) == 3 and all(0 <= fix.risk <= 1 and 0 <= fix.utility <= 1 for fix in fixes)
+    assert any(fix.enough for fix in fixes)
+    assert reports["banded"].found.verdict[0] != "Do not release" and reports["banded"].exposed == ()
+
+
+def test_a_file_name_cannot_write_the_page(files, tmp_path):
+    bad = tmp_path / "<script>x.csv"
+    bad.write_bytes(files["fresh"].read_bytes())
+    known = against(files["people"], quasi=QUASI, sensitive=SENSITIVE)
+    assert "<script>" not in examine(bad, known).html(curator=True)
+
+
+def test_the_command_writes_both_and_says_the_verdict(files, tmp_path, capsys):
+    page, figures = tmp_path / "out.html", tmp_path / "out.json"
+    given = ["attack", str(files["copy"]), "--against", str(files["people"]), "--quasi", "age,town"]
+    code = main([*given, "--sensitive", "ill", "--public", "--html", str(page), "--json", str(figures)])
+    said = capsys.readouterr().out
+    assert code == 0 and "Do not release" in said and str(page) in said
+    assert json.loads(figures.read_text())["copy"] == "public" and page.read_text().startswith(
+        "<!doctype html>"
+    )
+
+
+def test_the_same_seed_finds_the_same(files):
+    known = against(files["people"], quasi=QUASI, sensitive=SENSITIVE)
+    first, again = (json.loads(examine(files["copy"], known).json(curator=True)) for _ in range(2))
+    for figures in (first, again):
+        figures.pop("seconds")
+        for each in figures["tried"]:
+            each.pop("seconds")
+    assert first == again

@@ -1,0 +1,88 @@
+"""The verdict follows from the attacks: a copy is stopped, people nobody saw are not in danger."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from obverse.errors import BadParameter, BadSource, Broken
+from obverse.evaluate.held import Held
+from obverse.evaluate.risk import QUESTIONS, assess
+
+from .conftest import QUASI, SENSITIVE, world
+
+PEOPLE, OTHERS, FRESH = (world(seed) for seed in range(3))
+
+
+def _held(control=OTHERS, **more):
+    return Held("people", PEOPLE, QUASI, SENSITIVE, control=control, **more)
+
+
+@pytest.fixture(scope="module")
+def copy():
+    return assess(PEOPLE, _held())
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return assess(FRESH, _held())
+
+
+def test_a_copy_is_stopped(copy):
+    verdict, rule = copy.verdict
+    assert verdict == "Do not release" and "9%" in rule
+    assert set(copy.worst) == set(QUESTIONS)
+
+
+def test_every_attack_finds_its_planted_copy(copy):
+    assert all(each.evidence.positive.low > 0.9 for each in copy.tried if each.evidence.positive)
+
+
+def test_people_whom_the_release_never_saw_are_not_in_danger(fresh):
+    """No interval lies wholly above the threshold; nothing is certified of membership."""
+    assert all(each.word() != "high" for each in fresh.tried)
+    assert fresh.worst["membership"].evidence.certified < 1
+
+
+def test_a_control_can_be_made_by_taking_rows_out(copy):
+    """Without a list of others, the release without some people's rows stands in, and agrees with the list."""
+    alone = assess(PEOPLE, _held(control=None))
+    assert "taken out" in alone.control and "membership" in dict(alone.untried)
+    theirs, ours = (found.worst["inference"].evidence.control for found in (copy, alone))
+    assert ours.low <= theirs.high and theirs.low <= ours.high
+
+
+def test_a_release_of_nobody_known_has_no_control_and_says_so():
+    found = assess(FRESH.set_column(2, "income", pa.array(np.arange(2500) + 10**6)), _held(control=None))
+    assert found.control == "" and "a control" in dict(found.untried)
+
+
+def test_vulnerable_people_stand_beside_the_whole_population(copy):
+    """A share of everybody never stands alone: those alone with their age and town are all rebuilt."""
+    who, rate = copy.vulnerable
+    assert "age, town" in who and 0 < rate.of == rate.right
+
+
+def test_a_ledger_that_claims_too_little_is_a_bug_somewhere():
+    with pytest.raises(Broken, match="above the ledger"):
+        assess(PEOPLE, _held(), epsilon=0.1)
+
+
+def test_shuffled_secrets_are_not_inferred():
+    """Permuted truth falls to the baseline."""
+    order = np.random.default_rng(9).permutation(PEOPLE.num_rows)
+    shuffled = PEOPLE.set_column(3, "ill", PEOPLE["ill"].take(order))
+    inference = assess(shuffled, _held()).worst["inference"].evidence
+    assert not inference.succeeded
+
+
+def test_bad_input_is_refused_in_a_sentence():
+    with pytest.raises(BadSource, match="shares no column"):
+        assess(pa.table({"x": [1]}), _held())
+    with pytest.raises(BadSource, match="release is empty"):
+        assess(PEOPLE.slice(0, 0), _held())
+    with pytest.raises(BadParameter, match="between 0 and 1"):
+        assess(PEOPLE, _held(), threshold=9.0)
+    with pytest.raises(BadParameter, match="has no column salary"):
+        Held("people", PEOPLE, ("salary",))
+    with pytest.raises(BadSource, match="control has no column town"):
+        Held("people", PEOPLE, control=OTHERS.drop_columns(["town"]))
