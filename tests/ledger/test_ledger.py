@@ -120,7 +120,7 @@ def test_a_gaussian_needs_a_filter_that_counts_it(tmp_path: Path, noon: Clock, n
     pure = Policy(limits("1"), accounts=(Account("a"),))
     with (
         Ledger(tmp_path / "pure.ledger", pure, noon) as ledger,
-        pytest.raises(OverBudget, match="no ε of its own"),
+        pytest.raises(OverBudget, match="Laplace noise has"),
     ):
         ledger.charge(asked)
     fitting = Policy(limits("1", "1e-6", notion), accounts=(Account("a"),))  # type: ignore[arg-type]
@@ -199,6 +199,16 @@ def test_an_answer_needs_a_charge(
         elsewhere = other.charge(ask("how many?"))
     with pytest.raises(BadParameter, match="only for what was charged"):
         ledger.keep(elsewhere, b"17")
+
+
+def test_whatever_is_asked_about_can_be_written(ledger: Ledger, ask: Ask) -> None:
+    """Lone surrogates, control characters, a megabyte, what looks like the line's own marks; in text and key."""
+    questions = ("\ud800", "a\x00b\n\u2028", "x" * 10**6, '","tables":["visits"]')
+    for question in questions:
+        ledger.charge(ask(question, "0.01"))
+        assert ledger.charge(ask(question, "0.01")).again
+    assert ledger.verify()
+    assert len(list(ledger.log())) == len(questions)
 
 
 def test_a_loss_of_all_is_the_sum_of_its_questions(ledger: Ledger, ask: Ask) -> None:

@@ -16,6 +16,7 @@ from obverse.errors import Broken
 
 _WORD = b"obverse-anchor-1"
 _NONE = bytes(32)
+ATTEMPTS = 5  # somebody may be writing it
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Anchor:
         content = b" ".join(
             [_WORD, b"%020d" % head.number, head.seal.hex().encode(), (head.file or _NONE).hex().encode()]
         )
-        os.pwrite(self._file, content + b" " + _check(content), 0)
+        os.pwrite(self._file, content + _check(content), 0)
 
     def sync(self) -> None:
         if self._file is not None:
@@ -60,11 +61,11 @@ class Anchor:
     def read(self) -> Head | None:
         """The head that is written there, or None where there is no file; Broken where it is damaged."""
         try:
-            line = self.path.read_bytes()
+            lines = (self.path.read_bytes() for _ in range(ATTEMPTS))
+            content = next((line[:-65] for line in lines if line[-65:] == _check(line[:-65])), b"")
         except FileNotFoundError:
             return None
-        content, _, check = line.rpartition(b" ")
-        if check != _check(content) or not content.startswith(_WORD):
+        if not content.startswith(_WORD):
             raise Broken(f"{self.path} is damaged: compare the journal with a seal kept elsewhere")
         _, number, seal, file = content.split(b" ")
         digest = bytes.fromhex(file.decode())
@@ -86,4 +87,4 @@ def sync_folder(folder: Path) -> None:
 
 
 def _check(content: bytes) -> bytes:
-    return sha256(content).hexdigest().encode()
+    return b" " + sha256(content).hexdigest().encode()

@@ -64,7 +64,7 @@ class Book:
             whose += [(ALL, table) for table in tables]
         new = {each: self._total(each).plus(line.cost) for each in whose}
         for each, total in new.items():
-            self._admit(*each, total)
+            self._admit(each, total, line.cost[0])
         number = self._write(text)
         run = self._connection.execute
         if not first:
@@ -105,21 +105,19 @@ class Book:
         self.grown = False
         self.head = head(self._connection)
 
-    def _admit(self, name: str, table: str, total: Total) -> None:
+    def _admit(self, whose: Whose, total: Total, cost: int | None) -> None:
         """Pass, or OverBudget: an account has a limit on all tables, a table on all accounts."""
+        name, table = whose
+        limit: Filter | None = None
         if name is ALL:
-            self._hold(self._policy.table(table), f"table {table}", (name, table), total)
+            who, limit = f"table {table}", self._policy.table(table)
         elif table is ALL:
             account = self._policy.account(name)
+            who, limit = f"account {name}", account.limits
             if account.questions is not None and total.questions > account.questions:
-                raise OverBudget(f"account {name} has asked all of its {account.questions} questions")
-            if account.limits is not None:
-                self._hold(account.limits, f"account {name}", (name, table), total)
-
-    def _hold(self, limit: Filter, who: str, whose: Whose, total: Total) -> None:
-        if not limit.holds(total.amounts):
-            before = self._total(whose)
-            raise OverBudget(f"{who} {over(limit, before.amounts, total.amounts)}")
+                raise OverBudget(f"{who} has asked all of its {account.questions} questions")
+        if limit is not None and not limit.holds(total.amounts):
+            raise OverBudget(f"{who} {over(limit, self._totals[whose].amounts, cost)}")
 
     def _write(self, text: str) -> int:
         number, sealed = self.head.number + 1, seal(self.head.seal, text)

@@ -106,4 +106,4 @@ def seal(previous: bytes, text: str) -> bytes:
 
 def digest(key: str) -> str:
     """What the journal writes for a key: plans and questions can be long, and are not needed to compare."""
-    return sha256(key.encode()).hexdigest()
+    return sha256(key.encode(errors="surrogatepass")).hexdigest()

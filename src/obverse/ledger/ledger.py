@@ -57,6 +57,7 @@ from obverse.loss.filters import Amounts
 from obverse.loss.loss import FREE, Loss
 from obverse.release import Charge, Guarantee, Receipt
 
+LONGEST_ABOUT = 4096
 ADOPT = "put the newest back, or take this one over with obverse audit-log adopt"
 Clock = Callable[[], datetime]
 
@@ -165,6 +166,8 @@ class Ledger:
 
     def keep(self, charged: Pending | Receipt, packed: bytes) -> bytes:
         """Keep an answer, durably; gives back the answer to hand over, which is the one that was kept first."""
+        if isinstance(charged, Pending):
+            charged.wait(durable=False)
         key, mine = digest(charged.charge.key), sha256(packed).hexdigest()
         large = len(packed) > LARGEST_ROW
         if large:
@@ -244,7 +247,8 @@ class Ledger:
         self.policy.allow(charge)
         guarantee, grains = _price(charge.guarantee, self.policy.default_delta)
         time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
-        line = Charged(time, charge.account, charge.about, grains, charge.tables, charge.kind, key, guarantee)
+        about = charge.about[:LONGEST_ABOUT].encode(errors="replace").decode()
+        line = Charged(time, charge.account, about, grains, charge.tables, charge.kind, key, guarantee)
         return Pending(charge, line, self._writer)
 
 

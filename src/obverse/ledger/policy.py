@@ -133,12 +133,14 @@ def limits(epsilon: Number, delta: Number = 0, filter: Notion = "pure") -> Filte
     return Filter(filter, _exact(epsilon), _exact(delta))
 
 
-def over(limit: Filter, before: Amounts, after: Amounts) -> str:
-    """Why a limit does not hold, and what is left of it."""
-    left = f"has ε = {float(limit.remaining(before)):.6g} left of {float(limit.epsilon):.6g}"
-    if before.pure.size is None or after.pure.size is None:
-        return f"{left}, and this has no ε of its own"
-    return f"{left}, and this costs {(after.pure.size - before.pure.size) / GRAIN:.6g}"
+def over(limit: Filter, spent: Amounts, cost: int | None) -> str:
+    """What is left of a limit, and that this is too much for it; `cost` is its pure ε in grains, if it has one."""
+    left = f"has ε = {float(limit.remaining(spent)):.6g} left of {float(limit.epsilon):.6g}"
+    if cost is not None:
+        return f"{left}, and this costs {cost / GRAIN:.6g}"
+    if limit.notion == "pure":
+        return f"{left} in pure ε, which this noise does not have; Laplace noise has, or use the filter zcdp or renyi"
+    return f"{left}, and this takes more"
 
 
 def _limits(section: Section, base: Filter | None = None) -> Filter:
