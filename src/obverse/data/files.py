@@ -161,8 +161,10 @@ def expose(connection: DuckDBPyConnection, source: Source, name: str, missing: t
             rows = f"read_parquet({literal(source.place)})"
         case _:
             inside = f"file {source.place}"
-            attach = f"ATTACH IF NOT EXISTS {literal(source.place)} AS {quote(inside)} (READ_ONLY)"
-            run(connection, source, attach)
+            run(
+                connection, source, f"DETACH DATABASE IF EXISTS {quote(inside)}"
+            )  # the file may be another by now
+            run(connection, source, f"ATTACH {literal(source.place)} AS {quote(inside)} (READ_ONLY)")
             rows = ".".join(quote(part) for part in (inside, *source.table.split(".")))
     run(connection, source, f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT * FROM {rows}")
 
