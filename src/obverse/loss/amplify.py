@@ -71,7 +71,7 @@ def shuffled(local: object, people: int, delta: object) -> float:
     [FMT21, Theorem 3.1]
 
     >>> round(shuffled(1, 100_000, 1e-6), 3)
-    0.074
+    0.073
     """
     epsilon, allowed = float(positive(local, "ε", Fraction(500))), float(chance(delta, "δ"))
     if people < 1:

@@ -67,7 +67,7 @@ class Contour:
     >>> total = Contour()
     >>> total.add(Response(0.01), 1000)
     >>> round(total.epsilon(1e-6).high, 2)
-    1.41
+    1.37
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,9 @@ class Contour:
         """One more charge, or so many of the same."""
         logs, factors = loss.parts(FLAT)
         if loss.period:
-            ends = np.log(np.abs(np.broadcast_to(factors, Z.size)[EDGES]) + TINY) + logs[EDGES].real
+            ends = logs[EDGES].real
+            if len(factors) > 1:
+                ends = ends + np.log(np.abs(factors[EDGES]) + TINY)
             fall = np.minimum(ends[len(LINES) :] - ends[: len(LINES)], 0.0)
             self._falls += times * fall[:, None] * (loss.period >= REACHES)
         if times == 1 and loss.exact:

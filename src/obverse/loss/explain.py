@@ -63,7 +63,7 @@ def advanced(pures: list[tuple[float, int]], delta: float) -> float:
     """ε of a sequence of pure losses, each so many times: exact where all are equal, else [KOV15, Theorem 3.5].
 
     >>> round(advanced([(0.1, 100)], 1e-6), 2), round(advanced([(0.1, 99), (0.2, 1)], 1e-6), 2)
-    (4.83, 5.87)
+    (4.77, 5.85)
     """
     used = [(pure, n) for pure, n in pures if pure and n]
     if not used or any(pure == inf for pure, _ in used):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from obverse.errors import BadParameter
@@ -224,11 +226,10 @@ def _beside(loss: Loss) -> tuple[Loss, ...]:
 
 def _sum(parts: list[tuple[Loss, int]]) -> Loss:
     """Equal parts counted together, in an order that does not depend on how they came."""
-    counts: dict[Loss, int] = {}
-    for part, n in parts:
-        counts[part] = counts.get(part, 0) + n
-    kept = sorted(((part, n) for part, n in counts.items() if n), key=repr)
-    return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Sum(tuple(kept))
+    named = sorted(((repr(part), part, n) for part, n in parts if n), key=itemgetter(0))
+    groups = [list(group) for _, group in groupby(named, key=itemgetter(0))]
+    kept = tuple((group[0][1], sum(n for _, _, n in group)) for group in groups)
+    return kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else Sum(kept)
 
 
 def _total(figures: list[tuple[Fraction | None, int]]) -> Fraction | None:

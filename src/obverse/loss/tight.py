@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from obverse.loss.contour import Bounds, Contour
-from obverse.loss.curves import renyi_delta, renyi_epsilon
+from obverse.loss.curves import pure_profile, renyi_delta, renyi_epsilon
 from obverse.loss.dots import POINTS, Dots, convolved, grid, top
 from obverse.loss.loss import ORDERS, Loss, Spend, Sum, least_epsilon
-from obverse.loss.moments import Moments
+from obverse.loss.moments import Moments, Response
 
 FEW = 64  # different charges whose dots are convolved
 FINE = 16  # and on how many points each must lie at least
@@ -38,10 +38,11 @@ def delta(loss: Sum, epsilon: float) -> float:
 
 
 def bounds(loss: Loss, delta: float) -> Bounds:
-    """Between which figures the true ε lies; the lower is 0 where a curve is not known exactly."""
-    found = contour(loss).epsilon(delta)
-    high = min(found.high, loss.epsilon(delta))
-    return Bounds(min(found.low, high), high)
+    """Between which figures the ε of the stated curves lies; the lower is 0 where one is known by its dots only."""
+    if isinstance(loss, Sum) and len(loss.parts) > FEW:
+        return contour(loss).epsilon(delta)
+    low, high = contour(loss).epsilon(delta).low, loss.epsilon(delta)
+    return Bounds(min(low, high), high)
 
 
 @lru_cache(maxsize=16)
@@ -53,12 +54,22 @@ def contour(loss: Loss) -> Contour:
     return total
 
 
-@lru_cache(maxsize=1024)
 def moments(loss: Loss) -> Moments:
-    """The moments of one charge: its mechanism's own, or those of the dots of its curve."""
+    """The moments of one charge: its mechanism's own, or those of its curve."""
     own = loss.mechanism.moments(loss.sensitivity) if isinstance(loss, Spend) else None
-    if own is not None:
-        return own
+    return _stated(loss) if own is None else own
+
+
+@lru_cache(maxsize=1024)
+def _stated(loss: Loss) -> Moments:
+    """The moments of a stated curve.
+
+    A pure curve is convex in e^ε and below randomised response's, a chord with the same ends: one that touches it at
+    ε = 0 is it.  [KOV15, Theorem 3.1]
+    """
+    pure = None if loss.pure is None else float(loss.pure)
+    if pure is not None and loss.delta(0.0) >= pure_profile(pure, 0.0) * (1 - 1e-9):
+        return Response(pure)
     end = _end(loss)
     return Dots.of(loss.delta, end / POINTS, end).atoms()
 
