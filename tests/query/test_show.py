@@ -51,6 +51,7 @@ def test_the_cost_who_is_protected_and_the_receipt_stand_below() -> None:
         "\n\ncost ε = 0.5, for one row of people added or removed\neach ± holds in 95 % of runs; receipt 7"
     )
     assert "asked before: the same answer, free" in text(answered(again=True))
+    assert repr(answered()) == str(answered()) == text(answered())
 
 
 def test_a_notebook_shows_the_same_and_names_cannot_hold_html() -> None:

@@ -83,6 +83,8 @@ class Answered(Release[Answer]):
 
         return text(self)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from obverse.query.show import html
 
