@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import highspy
 import numpy as np
 
-from obverse.errors import BadParameter, Withheld
+from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Syntactic, Terms
 from obverse.tables.cube import KEY_BITS, Totals
-from obverse.tables.equations import System, margins
+from obverse.tables.dimension import Dimension
+from obverse.tables.equations import margins
 from obverse.tables.polytope import programme, solver
 from obverse.tables.protect import Exact, Protected, Shape, counts_only, syntactic, unmarked
 from obverse.tables.published import shown
+from obverse.tables.settle import settled
 
 How = Literal["conventional", "random", "controlled"]
 PROMISES = {
@@ -23,8 +26,8 @@ PROMISES = {
     "random": "at random without bias, the same for the same people; margins do not add up",
     "controlled": "up or down so that margins add up, at random as far as they allow",
 }
-FAR = 100.0
 GAP = 0.01
+NODES = 50
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,11 @@ class Round(Exact):
 
     def accuracy(self, shape: Shape) -> tuple[Accuracy, ...]:
         most = self.base // 2 if self.how == "conventional" else self.base - 1
-        return (Accuracy("each count", most, 1.0, "two bases where no rounding adds up within one"),)
+        return (
+            Accuracy(
+                "each count", most, 1.0, "with three columns or more a few margins may be one base further"
+            ),
+        )
 
     def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:
         counts = totals.rows
@@ -63,51 +70,39 @@ class Round(Exact):
             up = 2 * rest > self.base
         if self.how == "controlled":
             mask = shown(totals.dimensions, shape.by)
-            return unmarked(self.base * controlled(margins(totals.dimensions), mask, below, rest, up))
+            value = controlled(totals.dimensions, mask, counts, up, self.base)
+            return unmarked(
+                settled(totals.dimensions, mask, counts, up, self.base) if value is None else value
+            )
         return unmarked(self.base * (below + up))
 
 
 def controlled(
-    system: System, mask: np.ndarray, below: np.ndarray, rest: np.ndarray, up: np.ndarray
-) -> np.ndarray:
-    """Multiples that add up: each the one below or above its cell, as many as can be where `up` wants them.
-
-    In two dimensions such multiples always exist and a linear programme finds them [Cox87]; in more there may
-    be none, and then cells may move one step further, as few as possible.
-    """
-    cells = np.flatnonzero(mask.ravel())
-    whole = np.bincount(system.row_of, mask.ravel()[system.index] == 0, minlength=len(system.least)) == 0
-    level, odd, wish = below.ravel()[cells], rest.ravel()[cells] > 0, up.ravel()[cells]
-    part = system.rows(whole, cells)
-    lacking = -np.bincount(part.row_of, part.value * level[part.index], minlength=len(part.least))
-    for further in (0, 1):
-        steps = _steps(part, lacking, odd, wish, level, further)
-        if steps is not None:
-            rounded = below.copy()
-            rounded.ravel()[cells] += steps
-            return rounded
-    raise Withheld("no rounding of this table adds up within two bases of the counts: use a larger base")
-
-
-def _steps(
-    part: System, lacking: np.ndarray, odd: np.ndarray, wish: np.ndarray, level: np.ndarray, further: int
+    dimensions: Sequence[Dimension], mask: np.ndarray, counts: np.ndarray, up: np.ndarray, base: int
 ) -> np.ndarray | None:
-    """How many steps above `level` each cell goes; None where nothing adds up."""
-    many = len(level)
-    copies = 1 + 2 * further
-    order = np.argsort(np.tile(part.row_of, copies), kind="stable")
-    index = np.concatenate([part.index + many * copy for copy in range(copies)])[order]
-    value = np.concatenate([part.value * sign for sign in (1, 1, -1)[:copies]])[order]
-    high = np.concatenate([odd, np.ones(many), level > 0][:copies]).astype(float)
-    system = System(part.start * copies, index, value, lacking, lacking, np.zeros(many * copies), high)
-    lp = programme(system, np.concatenate([np.where(wish, -1.0, 1.0), *[np.full(many, FAR)] * 2 * further]))
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * (many * copies)
+    """Multiples that add up, each next to its cell's count, as many as can be where `up` wants them.
+
+    By two columns they always exist and a linear programme finds them [Cox87]; by more there may be none and
+    none is looked for, nor where several ladders leave none.
+    """
+    if len(dimensions) > 2:
+        return None
+    system = margins(dimensions)
+    cells = np.flatnonzero(mask.ravel())
+    below, rest = np.divmod(counts.ravel()[cells], base)
+    within = np.bincount(system.row_of, ~mask.ravel()[system.index], minlength=len(system.least)) == 0
+    part = system.rows(within, cells)
+    lacking = -np.bincount(part.row_of, part.value * below[part.index], minlength=len(part.least))
+    steps = replace(part, least=lacking, most=lacking, high=(rest > 0).astype(float))
+    lp = programme(steps, np.where(up.ravel()[cells], -1.0, 1.0))
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * len(cells)
     engine = solver()
     engine.setOptionValue("mip_rel_gap", GAP)
+    engine.setOptionValue("mip_max_nodes", NODES)
     engine.passModel(lp)
     engine.run()
-    if engine.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if engine.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
-    found = np.rint(np.array(engine.getSolution().col_value)).astype(np.int64).reshape(copies, many)
-    moved: np.ndarray = found[0] if not further else found[0] + found[1] - found[2]
-    return moved
+    value = counts.copy()
+    value.ravel()[cells] = base * (below + np.rint(engine.getSolution().col_value).astype(np.int64))
+    return value
