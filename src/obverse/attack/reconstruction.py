@@ -131,7 +131,7 @@ def exhaustive(answers: Answers) -> Floats:
 def linear_programme(answers: Answers) -> Floats:
     """Bits between 0 and 1 with the least sum of errors.  [DMT07]"""
     count, people = answers.questions.shape
-    model = highspy.Highs()  # type: ignore[no-untyped-call]
+    model = highspy.Highs()
     model.setOptionValue("output_flag", False)
     bits = [model.addVariable(0, 1) for _ in range(people)]
     errors = [model.addVariable(0, highspy.kHighsInf, 1) for _ in range(count)]
