@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obverse.cli.options import account, found
+from obverse.cli.progress import Progress
 from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run(args: Namespace) -> int:
     from obverse.curator.curator import CURATOR, open_settings
 
     named = Path(args.settings) if args.settings else found(args)
-    with open_settings(named) as curator:
+    with open_settings(named) as curator, Progress("anonymising"):
         if args.table is None and len(curator.schemas) != 1:
             raise BadParameter(f"name one of the tables with --table: {', '.join(curator.schemas)}")
         request = _request(args, args.table or next(iter(curator.schemas)))

@@ -10,6 +10,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from obverse.cli.progress import Progress
+
 EXAMPLES = (
     "obverse attack release.csv --against people.toml",
     "obverse attack release.csv --against people.toml --control others.csv --to press --date 2026-11-18",
@@ -61,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         command=_command(args),
     )
-    made = examine(args.release, known, said)
+    with Progress(f"attacking {args.release}"):
+        made = examine(args.release, known, said)
     page = Path(args.html or Path(args.release).with_suffix(".risk.html"))
     page.write_text(made.html(curator=not args.public), encoding="utf-8")
     if args.json:

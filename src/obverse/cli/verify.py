@@ -9,6 +9,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from obverse.cli.progress import Progress
+
 if TYPE_CHECKING:
     from obverse.anonymise.rules import Rule
     from obverse.anonymise.verify import Verdict
@@ -43,11 +45,12 @@ def run(args: Namespace) -> int:
     from obverse.anonymise.verify import verify
 
     quasi, sensitive = _listed(args.quasi), _listed(args.sensitive)
-    original = read(Path(args.original)) if args.original else None
     rules = _rules(args, sensitive)
-    verdict = verify(
-        read(Path(args.file)), quasi, sensitive, rules, k=args.k, original=original, who=args.who
-    )
+    with Progress(f"measuring {args.file}"):
+        original = read(Path(args.original)) if args.original else None
+        verdict = verify(
+            read(Path(args.file)), quasi, sensitive, rules, k=args.k, original=original, who=args.who
+        )
     for line in lines(verdict, len(rules)):
         print(line)
     kept = verdict.k >= args.k and verdict.figures.holds and not verdict.untrue
