@@ -23,19 +23,21 @@ import pytest
 from scipy.stats import beta
 
 from obverse import catalogue
+from obverse.ledger.codec import decode, encode
 from obverse.loss.loss import Sensitivity
 from obverse.mechanisms.base import Mechanism
 from obverse.noise.entropy import Keyed
 
-HERE = Path(__file__).parent.parent / "mechanisms"
-FOUND = catalogue.classes("obverse.mechanisms", Mechanism)
+HERE = Path(__file__).parent.parent
+FOUND = catalogue.classes("obverse.mechanisms", Mechanism) | catalogue.classes("obverse.local", Mechanism)
 DRAWS = 3000
 CHANCE = 1e-9
 EPSILONS = (-0.5, 0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.5, 2.0, 3.0, 5.0)
 
 
 def place_of_proofs(name: str) -> Path:
-    return HERE / f"test_{FOUND[name].__module__.rsplit('.', 1)[1]}.py"
+    _, package, module = FOUND[name].__module__.split(".")
+    return HERE / package / f"test_{module}.py"
 
 
 @cache
@@ -169,6 +171,14 @@ def test_is_made_of_plain_public_fields(name, case):
     fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
     assert all(plain(value) for value in fields.values())
     assert type(mechanism)(**fields) == mechanism and hash(type(mechanism)(**fields)) == hash(mechanism)
+
+
+@pytest.mark.parametrize(("name", "case"), of_all("CASES", 0))
+def test_survives_the_ledgers_json(name, case):
+    """What was charged comes back the same; a respondent's own mechanism is never charged to a ledger."""
+    loss = case[0].loss(case[3])
+    if type(case[0]).__module__.startswith("obverse.mechanisms."):
+        assert decode(encode(loss)) == loss
 
 
 def plain(value: object) -> bool:

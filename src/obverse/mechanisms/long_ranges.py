@@ -178,8 +178,7 @@ def _levels(size: int, variances: tuple[float, ...]) -> list[_Level]:
 
 
 def _solid_inverse(full: Floats) -> _Symmetric:
-    made: Floats = np.linalg.inv(full)
-    return _Symmetric((made,))
+    return _Symmetric((np.linalg.inv(full).astype(np.float64),))
 
 
 def _overlaps(size: int, count: int) -> tuple[Floats, Floats]:
