@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BATCH = 1 << 16
 PREPARED = "\u00a7"
 TEMPORARY = "32GiB"
+FAILED = "the engine could not finish; what was charged stays charged"
 
 
 class DuckDB:
@@ -47,12 +48,20 @@ class DuckDB:
         return f"DuckDB({', '.join(self._schemas)})"
 
     def run(self, select: exp.Query) -> list[Row]:
-        return self._execute(select).fetchall()
+        try:
+            return self._connection.cursor().execute(self._sql(select)).fetchall()
+        except duckdb.Error:
+            raise Withheld(FAILED) from None
 
     def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
-        reader = self._execute(select).to_arrow_reader(BATCH)
-        assert reader is not None
-        yield from reader
+        from pyarrow import ArrowException
+
+        try:
+            reader = self._connection.cursor().sql(self._sql(select)).to_arrow_reader(BATCH)
+            assert reader is not None
+            yield from reader
+        except (duckdb.Error, ArrowException, OSError):
+            raise Withheld(FAILED) from None
 
     def version(self, table: str) -> str:
         """The file's place, size and time of change, in a digest; a changed file is declared anew."""
@@ -65,14 +74,11 @@ class DuckDB:
     def close(self) -> None:
         self._connection.close()
 
-    def _execute(self, select: exp.Query) -> duckdb.DuckDBPyConnection:
+    def _sql(self, select: exp.Query) -> str:
         sql = select.sql(dialect="duckdb")
         for clamped, name in self._prepared.items():
             sql = sql.replace(clamped, name)
-        try:
-            return self._connection.cursor().execute(sql)
-        except duckdb.Error:
-            raise Withheld("the engine could not finish; what was charged stays charged") from None
+        return sql
 
     def _declare(self, schema: Schema) -> None:
         copied = locate(schema.source).form in (Form.CSV, Form.ARROW)
@@ -104,6 +110,7 @@ class DuckDB:
         self._connection.execute(
             f"SET allowed_paths = [{', '.join(literal(place) for place in sorted(places))}]"
         )
+        self._connection.execute("SET python_enable_replacements = false")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
