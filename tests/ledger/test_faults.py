@@ -134,6 +134,28 @@ def test_a_full_disk_at_the_anchor_stops_the_ledger(
     assert verify(opened.path)
 
 
+def test_a_large_answer_that_cannot_be_written_does_not_leave(
+    tmp_path: Path, opened: Ledger, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is charged; asked again it is free, and then it may be kept."""
+
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    large = bytes(2 << 20)
+    pending = opened.submit(ask("table"))
+    with monkeypatch.context() as patched:
+        patched.setattr("obverse.ledger.answers.os.fsync", failing)
+        with pytest.raises(Broken, match="nothing leaves"):
+            opened.keep(pending, large)
+        assert opened.kept(pending.receipt()) is None
+    assert list((tmp_path / "x.ledger.kept").iterdir()) == []
+    again = opened.submit(ask("table"))
+    assert opened.keep(again, large) == large
+    assert again.receipt().again and opened.verify()
+    opened.close()
+
+
 @pytest.mark.slow
 def test_killed_between_any_two_statements(tmp_path: Path, replay: Replay) -> None:
     """A process is killed before its n-th statement, for every n until it finishes; the next one goes on from there.

@@ -25,18 +25,24 @@ class Answers:
 
     def write(self, key: str, digest: str, packed: bytes) -> None:
         """Put a large answer into its file, durably, so that the journal may speak of it."""
-        if not self.folder.exists():
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            sync_folder(self.folder.parent)
         final = self.file(key, digest)
         part = final.with_name(f"{final.name}.{os.getpid()}.part")
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):  # another answer was kept meanwhile, and `clear` has run
-            part.rename(final)
-        sync_folder(self.folder)
+        try:
+            if not self.folder.exists():
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+                sync_folder(self.folder.parent)
+            with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+                file.write(packed)
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileNotFoundError):  # another answer was kept meanwhile, and `clear` has run
+                part.rename(final)
+            sync_folder(self.folder)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise Broken(
+                f"the answer could not be kept ({error.strerror}), so nothing leaves; asking again is free"
+            ) from None
 
     def clear(self, key: str, digest: str) -> None:
         """Remove what crashes and losers left for a question whose answer is now kept."""

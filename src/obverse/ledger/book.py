@@ -109,9 +109,9 @@ class Book:
         """Pass, or OverBudget: an account has a limit on all tables, a table on all accounts."""
         name, table = whose
         limit: Filter | None = None
-        if name is ALL:
+        if name == ALL:
             who, limit = f"table {table}", self._policy.table(table)
-        elif table is ALL:
+        elif table == ALL:
             account = self._policy.account(name)
             who, limit = f"account {name}", account.limits
             if account.questions is not None and total.questions > account.questions:

@@ -181,7 +181,7 @@ class Ledger:
 
     def spent(self, account: str = ALL, table: str = ALL) -> Total:
         """What an account was charged on a table; of all accounts or on all tables where none is named."""
-        if account is ALL and table is ALL:
+        if account == ALL and table == ALL:
             raise BadParameter("name an account, a table, or both: budgets are not added up over tables")
         with self._read() as reader:
             return read_total(reader, (account, table))

@@ -228,6 +228,8 @@ class Writer:
         with suppress(apsw.BusyError):
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._book.begin()
-            self._anchor.write(Head(self._book.head.number, self._book.head.seal, file_digest(self._path)))
-            self._anchor.sync()
+            now, known = self._book.head, self._anchor.read()
+            if known is None or known.number != now.number or not known.file:
+                self._anchor.write(Head(now.number, now.seal, file_digest(self._path)))
+                self._anchor.sync()
             self._book.abandon()
