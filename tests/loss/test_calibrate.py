@@ -7,6 +7,7 @@ import pytest
 
 from obverse.errors import BadParameter
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
+from obverse.loss.curves import pure_epsilon, pure_profile
 from obverse.loss.loss import Sensitivity
 from obverse.mechanisms import Gaussian, Laplace
 
@@ -51,3 +52,11 @@ def test_bad_epsilons_are_refused(bad):
 def test_bad_deltas_are_refused(bad):
     with pytest.raises(BadParameter, match="δ"):
         gaussian_variance(1, bad, Sensitivity.of(1))
+
+
+@pytest.mark.parametrize("pure", [0.01, 0.1, 1.0, 5.0, 50.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.1, 0.5])
+def test_the_inverse_of_a_pure_curve_is_its_inverse(pure, delta):
+    epsilon = pure_epsilon(pure, delta)
+    assert pure_profile(pure, epsilon) <= delta * (1 + 1e-9)
+    assert epsilon == 0 or pure_profile(pure, epsilon * (1 - 1e-9)) >= delta * (1 - 1e-9)

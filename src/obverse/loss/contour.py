@@ -13,7 +13,8 @@ T = N·h, and any charge has |exp K(c + it)| ≤ exp K(c). As Σ_{n > N} h/t² �
 exp(K(c) − cε)·(its fall)·(1/R − 1/R′)/π.
 *Padding.* One more Gaussian of standard deviation s in the loss can only raise δ, and falls as exp(−s²t²/2): the upper
 figure may use it where the charges themselves do not fall; the lower figure never does.
-*Floats.* Each factor exp K is within FLOAT of its value, relative to exp K(c), so n charges are within n·FLOAT.
+*Floats.* Each factor exp K is within FLOAT = 2⁻⁴⁴ of its value, relative to exp K(c), so n charges are within n·FLOAT;
+adding up logarithms of size up to k rounds n times by k·2⁻⁵², and is paid for beside it.
 
 Charges are taken at fixed lines c = ¼ … 512, so they can be added one at a time and read at any ε and δ. The figure
 is for charges fixed in advance; it is not a filter.
@@ -163,7 +164,8 @@ class Contour:
         return float(pad)
 
     def _slack(self, line: int) -> float:
-        return FLOAT * (self._count + NODES) * float(np.sum(np.abs(WEIGHTS[line])))
+        steps = (self._count + NODES) * (1 + float(np.max(np.abs(self._logs[line]))) / 256)
+        return FLOAT * steps * float(np.sum(np.abs(WEIGHTS[line])))
 
     @property
     def _dead(self) -> float:

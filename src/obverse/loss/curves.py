@@ -33,6 +33,11 @@ def pure_profile(pure: float, epsilon: float) -> float:
     return min(1.0, -expm1(epsilon - pure) / (1 + exp(-pure)) * ROUNDING)
 
 
+def pure_epsilon(pure: float, delta: float) -> float:
+    """The least ε with this δ, where nothing but the pure ε is known: the inverse of `pure_profile`, δ < 1."""
+    return min(pure, max(0.0, pure + log1p(-min(delta * (1 + exp(-pure)), 1 - 1e-16))) * ROUNDING)
+
+
 def pure_renyi(pure: float, order: float) -> float:
     """Rényi divergence of randomised response, which no mechanism with this pure ε exceeds: [KOV15, Theorem 3.1]
     and the data-processing inequality. It is (log cosh((α−½)ε) − log cosh(ε/2))/(α−1)."""

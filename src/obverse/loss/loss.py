@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from obverse.errors import BadParameter
-from obverse.loss.curves import pure_profile as pure_profile
+from obverse.loss.curves import pure_epsilon
 from obverse.loss.number import chance
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ class Spend(Loss):
     def renyi(self, order: float) -> float:
         return self.mechanism.renyi(order, self.sensitivity)
 
+    def _epsilon(self, delta: float) -> float:
+        """What the pure ε alone proves, where that is within a thousandth; else by search."""
+        if self.pure is not None:
+            near = pure_epsilon(float(self.pure), delta)
+            if self.delta(near * 0.999) > delta:
+                return near
+        return least_epsilon(self.delta, delta)
+
     def delta(self, epsilon: float) -> float:
         return self.mechanism.profile(epsilon, self.sensitivity)
 
@@ -243,7 +251,7 @@ def _largest(figures: list[Fraction | None]) -> Fraction | None:
 
 
 def least_epsilon(curve: Callable[[float], float], delta: float) -> float:
-    """The least ε, to 40 halvings and rounded up, where a falling curve δ(ε) is at most `delta`; or infinity."""
+    """The least ε, to 32 halvings and rounded up, where a falling curve δ(ε) is at most `delta`; or infinity."""
     if curve(0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0
@@ -251,7 +259,7 @@ def least_epsilon(curve: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 1 << 20:
             return inf
-    for _ in range(40):
+    for _ in range(32):
         middle = (low + high) / 2
         low, high = (low, middle) if curve(middle) <= delta else (middle, high)
     return high
