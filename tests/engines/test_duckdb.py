@@ -1,0 +1,51 @@
+"""The embedded engine reads the declared tables and nothing else, and its own words never reach an analyst."""
+
+from pathlib import Path
+
+import pytest
+from sqlglot import parse_one
+
+from obverse.data.schema import Column, Schema, Type
+from obverse.engines.duckdb import DuckDB
+from obverse.errors import Withheld
+
+SECRET = "Rumpelstiltskin"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> DuckDB:
+    (tmp_path / "people.csv").write_text(f"age,name,hidden\n30,{SECRET},1\n40,x,2\n")
+    (tmp_path / "other.csv").write_text("secret\n1\n")
+    columns = Column("age", Type.INTEGER), Column("name", Type.TEXT)
+    return DuckDB([Schema("people", str(tmp_path / "people.csv"), columns)])
+
+
+def test_rows_come_at_once_or_in_batches(engine: DuckDB) -> None:
+    select = parse_one("SELECT age, name FROM people ORDER BY age")
+    rows = [tuple(row.values()) for batch in engine.batches(select) for row in batch.to_pylist()]
+    assert engine.run(select) == rows == [(30, SECRET), (40, "x")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT hidden FROM people",
+        "SELECT CAST(name AS INTEGER) FROM people",
+        "SELECT error(name) FROM people",
+        "SELECT * FROM read_csv('other.csv')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM sql",
+    ],
+)
+def test_what_fails_says_nothing(engine: DuckDB, sql: str, tmp_path: Path) -> None:
+    """Plans hold nothing that can fail; if one did, no row would stand in the error."""
+    select = parse_one(sql.replace("other.csv", f"{tmp_path}/other.csv"), dialect="duckdb")
+    for ask in (engine.run, lambda s: list(engine.batches(s))):
+        with pytest.raises(Withheld) as withheld:
+            ask(select)
+        assert str(withheld.value) == "the engine could not finish; what was charged stays charged"
+        assert withheld.value.__suppress_context__
+
+
+def test_a_repr_names_tables_alone(engine: DuckDB) -> None:
+    assert repr(engine) == "DuckDB(people)"
