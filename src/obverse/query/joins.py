@@ -105,7 +105,10 @@ def _of_one_person(one: Relation, other: Relation, on: exp.Expr, pairs: list[Pai
 def _two_people(left: Relation, right: Relation) -> str:
     names = f"{left.fields[0].qualifier} and {right.fields[0].qualifier}"
     if left.people and left.people == right.people:
-        return f"a row of {names} would belong to two people: join them ON the column that says whose a row is, or along a foreign key"
+        return (
+            f"a row of {names} would belong to two people: "
+            "join them ON the column that says whose a row is, or along a foreign key"
+        )
     return (
         f"{names} are not declared to be about the same people: let the unit column of one reference the other's, "
         "and join them on it"
