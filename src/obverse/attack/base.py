@@ -27,10 +27,17 @@ Harm = Literal["singling out", "linkability", "inference", "membership", "recons
 LIMITS = (0.01, 0.001)  # the false positive rates at which true positives are told
 
 
+class Answer(Protocol):
+    """What came back for a question: rows."""
+
+    @property
+    def rows(self) -> Sequence[Sequence[object]]: ...
+
+
 class Account(Protocol):
     """An analyst's side of the door, as the adversary uses it; a Refusal is an answer too."""
 
-    def ask(self, sql: str) -> Sequence[Sequence[object]]: ...
+    def ask(self, sql: str) -> Answer: ...
 
 
 @dataclass(frozen=True)
