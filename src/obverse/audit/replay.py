@@ -1,0 +1,182 @@
+"""Whole questions recorded on a table and replayed on its neighbours, through the real engine and the real door.
+
+With the same random bits an honest question does the same things in the same order on both tables, and what goes into
+each mechanism is no further apart than was charged. What is looked at are the inputs, so that one run proves what
+thousands of noisy answers could not.  [Re:cord-play]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from obverse.audit.finding import Finding
+from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
+from obverse.data.table import Tables
+from obverse.engines.duckdb import DuckDB
+from obverse.errors import ObverseError
+from obverse.noise.entropy import Keyed
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import Terms
+
+Record = dict[str, object]
+COLUMNS = (
+    Column("id", Type.INTEGER),
+    Column("age", Type.INTEGER, low=Fraction(0), high=Fraction(120)),
+    Column("sex", Type.TEXT, categories=("f", "m")),
+    Column("pay", Type.REAL, low=Fraction(-10), high=Fraction(1000, 3)),
+)
+UNITS = (
+    (Unit(), Neighbours.ADD_REMOVE),
+    (Unit("id", rows=2), Neighbours.ADD_REMOVE),
+    (Unit(), Neighbours.REPLACE),
+)
+QUESTIONS = (
+    "SELECT COUNT(*) FROM t",
+    "SELECT COUNT(pay) FROM t WHERE age / (age - 30) > 1",
+    "SELECT SUM(age) FROM t WHERE sex = 'f' OR pay > 10",
+    "SELECT SUM(pay), AVG(pay), AVG(age) FROM t",
+    "SELECT SUM(pay * pay - age) FROM t WHERE LN(pay) < 5",
+    "SELECT COUNT(DISTINCT age), COUNT(DISTINCT id) FROM t",
+    "SELECT sex, COUNT(*), SUM(pay), AVG(age), COUNT(DISTINCT id) FROM t GROUP BY sex",
+    "SELECT sex, FLOOR(age / 30) AS k, COUNT(*), SUM(age) FROM t GROUP BY 1, 2 HAVING COUNT(*) > 0",
+    "SELECT CASE WHEN pay % 7 < 3 THEN 'low' ELSE 'high' END AS band, COUNT(*), AVG(pay) FROM t GROUP BY 1",
+    "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
+)
+
+
+def record(id: object, age: object, sex: object, pay: object) -> Record:
+    return {"id": id, "age": age, "sex": sex, "pay": pay}
+
+
+BASE = tuple(record(i % 6, 7 * i % 130, "fm"[i % 2], 13.7 * i - 40) for i in range(24))
+EXTREMES = (
+    record(99, 2**62, "f", 1.7e308),
+    record(99, -(2**62), "m", -1.7e308),
+    record(99, 30, "f", float("nan")),
+    record(99, 30, "m", float("inf")),
+    record(99, None, None, None),
+    record(99, 45, "a new key", 0.0),
+    record(99, 120, "f", 1000 / 3),
+)
+CROWD = tuple(record(99, 5 * i, "fm"[i % 2], 1e9 * i) for i in range(40))
+
+
+def neighbours(unit: Unit, kind: Neighbours) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Tables one unit away from BASE, and what was done to it."""
+    if kind is Neighbours.REPLACE:
+        yield from (("one row replaced by an extreme", [extreme, *BASE[1:]]) for extreme in EXTREMES)
+        return
+    if unit.column is None:
+        yield "a row deleted", BASE[1:]
+    else:
+        yield "all rows of a person deleted", [row for row in BASE if row["id"] != 0]
+        yield "a person with 40 rows inserted", [*BASE, *CROWD]
+    yield from (("an extreme, NULL, NaN or new key inserted", [*BASE, extreme]) for extreme in EXTREMES)
+
+
+class Recorder(Keyed):
+    """Replays the same bits, and writes down what each mechanism is given."""
+
+    def __init__(self) -> None:
+        super().__init__("replay")
+        self.seen: list[tuple[object, tuple[int, ...]]] = []
+
+    def watch(self, mechanism: object, value: object) -> None:
+        given = value if isinstance(value, tuple) else (value,)
+        self.seen.append((mechanism, tuple(int(each) for each in given)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run let out beside its noisy answer: what went into the noise, and whether and how it failed."""
+
+    seen: tuple[tuple[object, tuple[int, ...]], ...]
+    failed: str
+
+
+Runner = Callable[[AskPlan, Tables, Recorder], object]
+
+
+def through_the_plan(plan: AskPlan, tables: Tables, entropy: Recorder) -> object:
+    return plan.run(tables, entropy)
+
+
+def schema(folder: Path, unit: Unit, kind: Neighbours) -> Schema:
+    return Schema("t", str(folder / "t.arrow"), COLUMNS, unit, kind)
+
+
+def tables(rows: Sequence[Record], known: Schema) -> DuckDB:
+    """These rows, as the engine holds them."""
+    import pyarrow
+    from pyarrow import feather
+
+    types = [
+        ("id", pyarrow.int64()),
+        ("age", pyarrow.int64()),
+        ("sex", pyarrow.string()),
+        ("pay", pyarrow.float64()),
+    ]
+    feather.write_feather(pyarrow.Table.from_pylist(list(rows), pyarrow.schema(types)), known.source)
+    return DuckDB([known])
+
+
+def recorded(plan: AskPlan, engine: Tables, run: Runner) -> Run:
+    """One run, and what it let out."""
+    recorder = Recorder()
+    try:
+        run(plan, engine, recorder)
+    except ObverseError as error:
+        return Run(tuple(recorder.seen), f"{type(error).__name__}: {error}")
+    except (ArithmeticError, ValueError, LookupError) as error:
+        return Run(tuple(recorder.seen), type(error).__name__)
+    return Run(tuple(recorder.seen), "")
+
+
+def too_far(plan: AskPlan, here: Run, there: Run) -> str:
+    """What tells two neighbours apart beyond what is charged; empty if nothing does."""
+    if here.failed != there.failed:
+        return f"fails on one table: {here.failed or there.failed}"
+    if [mechanism for mechanism, _ in here.seen] != [mechanism for mechanism, _ in there.seen]:
+        return "draws other noise on one table than on the other"
+    if [mechanism for mechanism, _ in here.seen] != [total.mechanism for total in plan.noisy]:
+        return "does not draw the noise that its plan charges for"
+    for total, (_, mine), (_, theirs) in zip(plan.noisy, here.seen, there.seen, strict=True):
+        if len(mine) != len(theirs):
+            return f"answers {len(mine)} groups on one table and {len(theirs)} on the other"
+        apart = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
+        if sum(apart) > total.sensitivity.l1 or max(apart, default=0) > total.sensitivity.most:
+            return f"inputs {float(sum(apart)):g} apart, {float(total.sensitivity.l1):g} charged"
+    return ""
+
+
+def replayed(
+    questions: Sequence[str] = QUESTIONS,
+    run: Runner = through_the_plan,
+    engine: Callable[[Sequence[Record], Schema], Tables] = tables,
+    ask: Callable[[str, dict[str, Schema]], AskPlan] = lambda sql, schemas: Ask(sql).plan(schemas, Terms()),
+) -> list[Finding]:
+    """Every question on every neighbour, for every kind of unit."""
+    findings = []
+    with TemporaryDirectory() as folder:
+        for unit, kind in UNITS:
+            known = schema(Path(folder), unit, kind)
+            whose = "rows" if unit.column is None else "people"
+            name = f"{len(questions)} questions, {whose}, {kind.value}"
+            plans = [ask(question, {"t": known}) for question in questions]
+            base = [recorded(plan, engine(BASE, known), run) for plan in plans]
+            wrong, tried = "", 0
+            for done, rows in neighbours(unit, kind):
+                other = engine(rows, known)
+                for plan, here in zip(plans, base, strict=True):
+                    tried += 1
+                    if not wrong and (told := too_far(plan, here, recorded(plan, other, run))):
+                        wrong = f"{plan.text}: {done}: {told}"
+            findings.append(
+                Finding("replay", name, bool(wrong), note=wrong or f"{tried} replays on neighbours")
+            )
+    return findings
