@@ -11,6 +11,7 @@ from obverse.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
     from obverse.mechanisms.exponential import Exponential
+    from obverse.mechanisms.gradual import Gradual
     from obverse.mechanisms.long_ranges import LongRanges
     from obverse.mechanisms.noisy_max import NoisyMax
     from obverse.mechanisms.partition import GaussianNamedCounts, NamedCounts, Partition
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from obverse.mechanisms.running_totals import RunningTotals
     from obverse.mechanisms.score import Score
     from obverse.mechanisms.sparse_vector import SparseVector
+    from obverse.mechanisms.thresholdout import Thresholdout
     from obverse.mechanisms.top_k import TopK
 
 _PLACES = {  # imported when first used, since these import NumPy
     "Exponential": "exponential",
     "GaussianNamedCounts": "partition",
     "GaussianRanges": "ranges",
+    "Gradual": "gradual",
     "LaplaceRanges": "ranges",
     "LongRanges": "long_ranges",
     "NamedCounts": "partition",
@@ -38,6 +41,7 @@ _PLACES = {  # imported when first used, since these import NumPy
     "RunningTotals": "running_totals",
     "Score": "score",
     "SparseVector": "sparse_vector",
+    "Thresholdout": "thresholdout",
     "TopK": "top_k",
 }
 
@@ -46,6 +50,7 @@ __all__ = [
     "Gaussian",
     "GaussianNamedCounts",
     "GaussianRanges",
+    "Gradual",
     "Laplace",
     "LaplaceRanges",
     "LongRanges",
@@ -59,6 +64,7 @@ __all__ = [
     "RunningTotals",
     "Score",
     "SparseVector",
+    "Thresholdout",
     "TopK",
 ]
 
