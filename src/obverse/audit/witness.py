@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from obverse.attack.interval import lower, upper
 
 DOUBT = 1e-6  # how often, at most, an honest mechanism is called a liar in one case
-MOST_OUTCOMES = 4096
+SEEN_OFTEN = 10  # outcomes are taken one by one where each is seen as often, so that the choice is no luck
 CUTS = 60
 Column = NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def _events(mine: Column, other: Column) -> list[Event]:
     """Both tails at many cuts; and, where there are few outcomes, all those that are likelier on our side."""
     events: list[Event] = []
     both = np.concatenate((mine, other))
-    if len(values := np.unique(both)) <= MOST_OUTCOMES:
+    if len(np.unique(both)) * SEEN_OFTEN <= len(both):
         here, there = Counter(mine.tolist()), Counter(other.tolist())
         for bar in (1.0, 1.5, 2.5, 6.0, 20.0):
             likely = np.array([v for v in values.tolist() if here[v] > bar * (there[v] + 1)])
