@@ -76,7 +76,7 @@ def locate(text: str, folder: Path = Path()) -> Source:
     place, _, table = text.rpartition("#") if "#" in text else (text, "", "")
     if "://" in text:
         if not table:
-            raise BadSource(f"{_safe(text)} names no table: end it with #table")
+            raise BadSource(f"{safe(text)} names no table: end it with #table")
         return Source(Form.URL, place, table)
     if (form := _form(text)) not in (None, Form.DUCKDB):
         place, table = text, ""  # a file whose own name holds a #
@@ -93,10 +93,14 @@ def _form(name: str) -> Form | None:
     return next((form for ending, form in _ENDINGS.items() if lower.endswith(ending)), None)
 
 
-def _safe(url: str) -> str:
-    """A URL without the password that may stand in it."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
+def safe(source: str) -> str:
+    """A source to be shown: without the password that may stand in a URL.
+
+    >>> safe("postgresql://me:secret@db/clinic#visits")
+    'postgresql://db/clinic#visits'
+    """
+    scheme, mark, rest = source.rpartition("://")
+    return scheme + mark + (rest.rpartition("@")[2] if mark else rest)
 
 
 # ── into DuckDB ──────────────────────────────────────────────────────────────────────────────────────────
@@ -148,7 +152,7 @@ def _typed(name: str, type_: Type, form: Form) -> str:
 def expose(connection: DuckDBPyConnection, source: Source, name: str, missing: tuple[str, ...] = ()) -> None:
     """Make `name` a view of all that a source holds, as it is kept; of a CSV, as text."""
     if source.form is Form.URL:
-        raise BadSource(f"{_safe(source.place)} is read by the engine of its own scheme, not by DuckDB")
+        raise BadSource(f"{safe(source.place)} is read by the engine of its own scheme, not by DuckDB")
     if not Path(source.place).is_file():
         raise BadSource(f"{source.place}: there is no such file")
     if source.form is Form.ARROW:
