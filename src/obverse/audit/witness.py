@@ -155,17 +155,16 @@ def _events(mine: Column, other: Column) -> list[Event]:
     """Both tails at many cuts; and, where there are few outcomes, all those that are likelier on our side."""
     events: list[Event] = []
     both = np.concatenate((mine, other))
-    if len(np.unique(both)) * SEEN_OFTEN <= len(both):
+    if len(values := np.unique(both)) * SEEN_OFTEN <= len(both):
         here, there = Counter(mine.tolist()), Counter(other.tolist())
         for bar in (1.0, 1.5, 2.5, 6.0, 20.0):
             likely = np.array([v for v in values.tolist() if here[v] > bar * (there[v] + 1)])
             if len(likely):
                 events.append((f"is one of {len(likely)}", partial(_among, likely)))
-    cuts = (
-        np.unique(np.quantile(both[np.isfinite(both)], np.linspace(0, 1, CUTS)))
-        if len(values) > 2
-        else values
-    )
+    finite = both[np.isfinite(both)]
+    if len(finite) < len(both):
+        events.append(("is no finite number", _no_number))
+    cuts = np.unique(np.quantile(finite, np.linspace(0, 1, CUTS))) if len(finite) else finite
     for cut in cuts:
         events.append((f">= {cut:.6g}", partial(_least, cut)))
         events.append((f"<= {cut:.6g}", partial(_most, cut)))
