@@ -97,19 +97,21 @@ class Contour:
         else:
             self._flat += times * (logs + np.log(factors + TINY))
         if self._held == HELD:
-            self._fold()
+            self.settle()
         self._alive += times * log1p(-loss.infinite)
         self._count += times
         self._exact &= loss.exact
 
-    def _fold(self) -> None:
+    def settle(self) -> None:
         """Takes the logarithm of the factors multiplied so far; at t = 0 each is at least ½, so none is lost."""
+        if not self._held:
+            return
         self._flat += np.log(self._product + TINY)
         self._product[:], self._held = 1, 0
 
     def delta(self, epsilon: float) -> Bounds:
         """Certain bounds on δ(ε)."""
-        self._fold()
+        self.settle()
         at = np.array([epsilon])
         lines = range(len(LINES) - 1)
         low = max(self._low(line, at)[0] for line in lines) if self._exact else 0.0
@@ -117,7 +119,7 @@ class Contour:
 
     def epsilon(self, delta: float) -> Bounds:
         """Certain bounds on the least ε with δ(ε) ≤ delta."""
-        self._fold()
+        self.settle()
         with np.errstate(over="ignore"):
             start = (self._logs[:-1, 0].real + MARKOV - log(delta)) / LINES[:-1]
         best, near = int(np.argmin(start)), float(np.min(start))

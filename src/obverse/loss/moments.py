@@ -119,16 +119,21 @@ class GaussianShift:
         # Elsewhere Θ(z·shift)/Θ(0) is 1 within exp(−45), by Poisson summation.
         bent = 2 * pi * (pi * self.variance - self.shift * z.imag) < 45
         if bent.any():
-            logs[bent] += self._theta(z[bent])
+            logs[bent] = self._bent(z[bent])
         return logs, ONE
 
-    def _theta(self, z: Line) -> Line:
-        """log Θ(z·shift)/Θ(0), with the real part of z·shift brought to within ½ of 0, as Θ(w + 1) = Θ(w)."""
+    def _bent(self, z: Line) -> Line:
+        """K(z) where Θ matters: e^a·Σ_x exp((−(x − near)² + 2i·turn·(x − near))/(2·variance))/Θ(0).
+
+        z·shift is brought to near + i·turn, |near| ≤ ½, as Θ(w + 1) = Θ(w); terms in turn² cancel before rounding.
+        """
         x = self._support[:, None] - (z.real * self.shift - np.round(z.real * self.shift))
         turn = z.imag * self.shift
         summed = np.sum(np.exp((-x * x / 2 + 1j * turn * x) / self.variance), axis=0)
         total = np.sum(np.exp(-self._support * self._support / (2 * self.variance)))
-        return np.asarray(np.log(summed / total + 1e-300) + turn * turn / (2 * self.variance), dtype=complex)
+        half = self.shift * self.shift / self.variance / 2
+        smooth = half * (z.real + z.real**2) + 1j * half * (z.imag + 2 * z.real * z.imag)
+        return np.asarray(smooth + np.log(summed / total + 1e-300), dtype=complex)
 
     @cached_property
     def _support(self) -> npt.NDArray[np.float64]:

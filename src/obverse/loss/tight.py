@@ -51,6 +51,7 @@ def contour(loss: Loss) -> Contour:
     total = Contour()
     for part, times in loss.parts if isinstance(loss, Sum) else ((loss, 1),):
         total.add(moments(part), times)
+    total.settle()
     return total
 
 
