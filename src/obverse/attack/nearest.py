@@ -127,12 +127,6 @@ def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, R
     made, node = 1, 0
     while node < made:
         start, end = spans[node]
-        for j in range(width):
-            least, most = np.float32(np.inf), np.float32(-np.inf)
-            for i in range(start, end):
-                least = min(least, low[order[i], j])
-                most = max(most, high[order[i], j])
-            node_low[node, j], node_high[node, j] = least, most
         if end - start > LEAF:
             j, cut, inclusive = _split(low, high, order, start, end)
             if j >= 0:
@@ -149,6 +143,18 @@ def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, R
                 spans[made + 1] = left, end
                 made += 2
         node += 1
+    for node in range(made - 1, -1, -1):  # children come after their parents
+        left, right = children[node]
+        for j in range(width):
+            if left >= 0:
+                node_low[node, j] = min(node_low[left, j], node_low[right, j])
+                node_high[node, j] = max(node_high[left, j], node_high[right, j])
+                continue
+            least, most = np.float32(np.inf), np.float32(-np.inf)
+            for i in range(spans[node, 0], spans[node, 1]):
+                least = min(least, low[order[i], j])
+                most = max(most, high[order[i], j])
+            node_low[node, j], node_high[node, j] = least, most
     return order, spans[:made], children[:made], node_low[:made], node_high[:made]
 
 

@@ -27,7 +27,7 @@ Yes: TypeAlias = NDArray[np.bool_]
 
 TIES = 64  # as many equally near records as are asked for their opinion
 NOTHING = -1
-BATCHES = 20  # of draws, before an attacker gives up
+BATCHES = 10  # of draws, before an attacker gives up
 LEAST = -1.0  # below every number, above a missing one
 
 
@@ -67,9 +67,12 @@ class SinglingOut(Attack):
         if not 0 <= self.size <= len(numbers):
             raise BadParameter(f"a description cannot use {self.size} of {len(numbers)} columns")
         tree, entropy, found = Nearest(records), Keyed(self.seed), np.empty((0, 2 * len(numbers)), np.float32)
+        middle = np.partition(records.low, len(records) // 2, axis=0)[len(records) // 2]
         for _ in range(1 if self.size == 1 else BATCHES):
-            drawn = self._rarest if self.size == 1 else self._drawn
-            low, high = drawn(records, numbers, entropy)
+            if self.size == 1:
+                low, high = self._rarest(records, numbers, entropy)
+            else:
+                low, high = self._drawn(records, numbers, middle, entropy)
             alone = tree.holds(Boxes(low, high)) == 1
             found = np.vstack([found, np.hstack([low, high])[alone]])
             found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
@@ -78,14 +81,16 @@ class SinglingOut(Attack):
         low, high = np.hsplit(found[: self.count], 2)
         return Boxes(np.ascontiguousarray(low), np.ascontiguousarray(high))
 
-    def _drawn(self, records: Boxes, numbers: NDArray[np.bool_], entropy: Keyed) -> tuple[Reals, Reals]:
+    def _drawn(
+        self, records: Boxes, numbers: NDArray[np.bool_], middle: Reals, entropy: Keyed
+    ) -> tuple[Reals, Reals]:
         """Descriptions of drawn records, several times as many as are wanted."""
         draws = (10 if self.size else 2) * self.count
         rows = words(draws, entropy) % len(records)
         keys = words(draws * len(numbers), entropy).reshape(draws, -1)
         used = np.argsort(np.argsort(keys, axis=1), axis=1) < (self.size or len(numbers))
         value = records.low[rows]
-        upper = value > np.median(records.low, axis=0)
+        upper = value > middle
         loose = used & numbers & (value != MISSING) if self.size else np.zeros_like(used)
         low = np.where(loose & ~upper, LEAST, np.where(used, value, -np.inf))
         high = np.where(used & ~(loose & upper), value, np.inf)

@@ -14,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from obverse.attack.base import Game
+from obverse.attack.anonymised import Describing, Matching
+from obverse.attack.base import Game, View, shuffle
 from obverse.attack.mixed import shared
 from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, THRESHOLD, World
+from obverse.noise.entropy import Keyed
 
 DEPTH = 4  # changes at most in one fix
-LARGE = 300_000  # rows from which fewer changes are tried
+LARGE = 100_000  # rows from which fewer changes are tried
 FEW = 20  # distinct values below which a number is not worth banding
 
 
@@ -134,12 +136,28 @@ def _shared(release: pa.Table) -> pa.Table:
 
 
 def _risk(release: pa.Table, known: Held, seed: str) -> float:
-    """The highest risk that whole rows, quasi-identifiers and two secrets are found to bear."""
+    """The highest risk that whole rows, quasi-identifiers and two secrets are found to bear; of many, rows alone."""
+    if release.num_rows >= LARGE:
+        return _rows_at_risk(release, known.within(release.column_names), seed)
     world = World(release, known.within(release.column_names), seed, Game(seed), TARGETS // 4, copies=0)
     tried = [world.matching(), world.describing()]
     for secret in world.known.sensitive[:2]:
         tried += list(world.inferring(secret))
     return max(each.evidence.risk for each in tried)
+
+
+def _rows_at_risk(release: pa.Table, known: Held, seed: str) -> float:
+    """The share of people whose row is matched, or of rows that describe one person: no control is needed."""
+    some = known.people.take(shuffle(known.people.num_rows, Keyed(seed))[: TARGETS // 4])
+    matching = Matching(known.quasi or tuple(release.column_names), known.ladders)
+    matched = matching.claim(View({"release": release}, {"targets": some}))
+    describing = Describing(TARGETS // 4, known.ladders)
+    described = describing.claim(View({"release": release}))
+    right = (
+        matched.made & (matched.values == matching.truth(matched, release, some)),
+        described.made & (described.values == describing.truth(release, known.people)),
+    )
+    return max(float(each.mean()) for each in right)
 
 
 def _kept(before: pa.Table, after: pa.Table) -> float:
