@@ -73,7 +73,7 @@ def replayed(connection: apsw.Connection, limit: str = "1") -> dict[str, Fractio
     asked: set[str] = set()
     answered: dict[str, str] = {}
     rows = list(connection.execute("SELECT number, line, seal FROM journal ORDER BY number"))
-    packed = dict(connection.execute("SELECT key, packed FROM questions"))
+    packed = dict(connection.execute("SELECT digest, packed FROM answers"))
     for expected, (number, text, sealed) in enumerate(rows, 1):
         seal = sha256(seal + text.encode()).digest()
         assert (number, seal) == (expected, sealed)
@@ -95,6 +95,7 @@ def replayed(connection: apsw.Connection, limit: str = "1") -> dict[str, Fractio
                 assert spent[table] <= Fraction(limit), "overdraft"
         charged.add((line["account"], key))
         asked.add(key)
-    for key, digest in answered.items():
-        assert packed[key] is None or sha256(packed[key]).hexdigest() == digest
+    assert sorted(packed) == sorted(set(answered.values()))
+    for digest, content in packed.items():
+        assert content is None or sha256(content).hexdigest() == digest
     return spent

@@ -14,6 +14,7 @@ from obverse.ledger.anchor import Head
 from obverse.ledger.journal import Charged, Kept, seal, terms, write
 from obverse.ledger.policy import Policy, over
 from obverse.ledger.store import ALL, Answer, Total, Whose, head, question, reaches, read_total, write_total
+from obverse.ledger.store import line as journal_line
 from obverse.loss.filters import Filter
 
 
@@ -53,39 +54,36 @@ class Book:
         Who asked before gets the same line, free. Another account's question is charged to this account, not again
         to the tables: it will get the same answer, which tells the two of them no more than it told the first.
         """
-        answer, first = question(self._connection, line.key)
-        if first and terms(first) != terms(text):
-            raise BadParameter("the same key was charged before for other tables or with another guarantee")
-        if first and (before := self._before(line)) is not None:
-            return Entry(before, True, answer)
+        run, found = self._connection.execute, question(self._connection, line.key)
+        if found is not None:
+            if terms(journal_line(self._connection, found.first)[0]) != terms(text):
+                raise BadParameter(
+                    "the same key was charged before for other tables or with another guarantee"
+                )
+            if (before := found.charged.get(line.account)) is not None:
+                return Entry(Head(before, journal_line(self._connection, before)[1]), True, found.answer)
         tables = dict.fromkeys(line.tables)
         whose = [(line.account, ALL), *((line.account, table) for table in tables)]
-        if not first:
+        if found is None:
             whose += [(ALL, table) for table in tables]
         new = {each: self._total(each).plus(line.cost) for each in whose}
         for each, total in new.items():
             self._admit(each, total, line.cost[0])
         number = self._write(text)
-        run = self._connection.execute
-        if not first:
-            run("INSERT INTO questions(key, charged) VALUES (?, ?)", (line.key, number))
-        run("INSERT INTO charged VALUES (?, ?, ?)", (line.account, line.key, number))
+        run("INSERT INTO charged VALUES (?, ?, ?)", (bytes.fromhex(line.key), line.account, number))
         self._totals.update(new)
         self._changed.update(new)
-        return Entry(self.head, False, answer)
+        return Entry(self.head, False, None if found is None else found.answer)
 
     def keep(self, line: Kept, packed: bytes | None) -> Answer:
         """Keep an answer, whose bytes are given unless they lie in a file; gives back the one that was kept first."""
-        answer, first = question(self._connection, line.key)
-        if answer is not None:
-            return answer
-        if not first:
+        found = question(self._connection, line.key)
+        if found is None:
             raise BadParameter("an answer can be kept only for what was charged")
-        number = self._write(write(line))
-        self._connection.execute(
-            "UPDATE questions SET kept = ?, digest = ?, packed = ? WHERE key = ?",
-            (number, line.digest, packed, line.key),
-        )
+        if found.answer is not None:
+            return found.answer
+        row = (found.first, self._write(write(line)), line.digest, packed)
+        self._connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
         return line.digest, packed
 
     def commit(self) -> None:
@@ -125,12 +123,6 @@ class Book:
         self.head = Head(number, sealed)
         self.grown = True
         return number
-
-    def _before(self, line: Charged) -> Head | None:
-        """This account's earlier charge for the same question."""
-        query = "SELECT number, seal FROM charged JOIN journal USING (number) WHERE account = ? AND key = ?"
-        found = self._connection.execute(query, (line.account, line.key)).fetchone()
-        return None if found is None else Head(*found)
 
     def _total(self, whose: Whose) -> Total:
         if whose not in self._totals:

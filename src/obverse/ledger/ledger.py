@@ -155,7 +155,8 @@ class Ledger:
         key = digest(charged.charge.key)
         if isinstance(charged, Receipt):
             with self._read() as reader:
-                answer, _ = question(reader, key)
+                found = question(reader, key)
+                answer = None if found is None else found.answer
         else:
             charged.wait(durable=False)
             assert charged.entry is not None

@@ -1,9 +1,11 @@
 """The ledger's rows: the journal, and three tables that follow from it and can be made again from it.
 
     journal    every line with its seal; the truth
-    questions  one row a question: which line charged its tables, which line kept its answer, and the answer
-    charged    which line charged an account for a question
+    charged    which line charged an account for a question; the first of a question's lines charged its tables
+    answers    which line kept the answer to the question that a line charged first, and the answer
     totals     what an account, a table, or an account on a table has been charged, and how often
+
+A charge adds to the end of one tree and to the middle of one other: pages written are what a commit costs.
 
 Needs SQLite 3.51.3 or later: before it, a reset of the write-ahead log could lose commits.
 """
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -33,10 +35,10 @@ BUSY = 60_000
 CHUNK = 1 << 20
 TABLES = {
     "journal": "CREATE TABLE journal(number INTEGER PRIMARY KEY, line TEXT NOT NULL, seal BLOB NOT NULL) STRICT",
-    "questions": "CREATE TABLE questions(key TEXT PRIMARY KEY, charged INTEGER NOT NULL, kept INTEGER, "
-    "digest TEXT, packed BLOB) STRICT",
-    "charged": "CREATE TABLE charged(account TEXT, key TEXT, number INTEGER NOT NULL, "
-    "PRIMARY KEY(account, key)) STRICT, WITHOUT ROWID",
+    "charged": "CREATE TABLE charged(key BLOB, account TEXT, number INTEGER NOT NULL, "
+    "PRIMARY KEY(key, account)) STRICT, WITHOUT ROWID",
+    "answers": "CREATE TABLE answers(charged INTEGER PRIMARY KEY, kept INTEGER NOT NULL, digest TEXT NOT NULL, "
+    "packed BLOB) STRICT",
     "totals": "CREATE TABLE totals(account TEXT, source TEXT, questions INTEGER NOT NULL, cost TEXT NOT NULL, "
     "PRIMARY KEY(account, source)) STRICT, WITHOUT ROWID",
 }
@@ -154,19 +156,41 @@ def cost_text(total: Total) -> str:
     return to_json(total.cost)
 
 
-def question(connection: apsw.Connection, key: str) -> tuple[Answer | None, str]:
-    """The answer kept for a question, and the line that first charged it, in whose name so ever."""
-    query = "SELECT digest, packed, line FROM questions JOIN journal ON number = charged WHERE key = ?"
-    for digest, packed, line in connection.execute(query, (key,)):
-        return None if digest is None else (digest, packed), line
-    return None, ""
+@dataclass(frozen=True)
+class Question:
+    """Which line charged each account for it, and the answer that was kept."""
+
+    charged: Mapping[str, int]
+    answer: Answer | None
+
+    @property
+    def first(self) -> int:
+        """The line that charged its tables."""
+        return min(self.charged.values())
+
+
+def question(connection: apsw.Connection, key: str) -> Question | None:
+    """What is known of a question, or None where nobody was charged for it."""
+    query = "SELECT account, number FROM charged WHERE key = ?"
+    charged = dict(connection.execute(query, (bytes.fromhex(key),)))
+    if not charged:
+        return None
+    query = "SELECT digest, packed FROM answers WHERE charged = ?"
+    return Question(charged, connection.execute(query, (min(charged.values()),)).fetchone())
+
+
+def line(connection: apsw.Connection, number: int) -> tuple[str, bytes]:
+    """A line of the journal, and its seal."""
+    found = connection.execute("SELECT line, seal FROM journal WHERE number = ?", (number,)).fetchone()
+    return cast(tuple[str, bytes], found)
 
 
 def entries(connection: apsw.Connection, account: str, limit: int) -> list[Logged]:
     """The charges of an account, or of all, newest first; a negative limit is none."""
     query = """
         SELECT asked.number, asked.seal, asked.line, answer.line FROM charged
-        JOIN questions USING (key) JOIN journal AS asked ON asked.number = charged.number
+        JOIN journal AS asked ON asked.number = charged.number
+        LEFT JOIN answers ON answers.charged = (SELECT min(number) FROM charged AS c WHERE c.key = charged.key)
         LEFT JOIN journal AS answer ON answer.number = kept
         WHERE ?1 = '' OR account = ?1 ORDER BY asked.number DESC LIMIT ?2
     """

@@ -179,28 +179,28 @@ class _Check:
         if line.key not in self._questions:
             self._questions[line.key] = number, None, None
             whose += [(ALL, table) for table in tables]
-        self._charged[line.account, line.key] = number
+        self._charged[line.key, line.account] = number
         for each in whose:
             self._totals[each] = self._totals.get(each, Total()).plus(line.cost)
 
     def _derived(self, connection: apsw.Connection) -> Iterator[str]:
         """The tables that follow from the journal, and the answers."""
-        charged = connection.execute("SELECT account, key, number FROM charged")
-        if {(account, key): number for account, key, number in charged} != self._charged:
+        charged = connection.execute("SELECT key, account, number FROM charged")
+        if {(key.hex(), account): number for key, account, number in charged} != self._charged:
             yield "who was charged for which question is not what the journal says"
         totals = connection.execute("SELECT account, source, questions, cost FROM totals")
         found = {(account, source): (questions, cost) for account, source, questions, cost in totals}
         if found != {whose: (total.questions, cost_text(total)) for whose, total in self._totals.items()}:
             yield "the totals are not what the journal adds up to"
-        query = "SELECT key, charged, kept, digest, packed FROM questions"
-        for key, number, kept, digest_, packed in connection.execute(query):
-            known, line, at = self._questions.pop(key, (0, None, None))
-            if (number, kept, digest_) != (known, at, line and line.digest):
-                yield f"the question charged in line {number} is not what the journal says"
-            elif line is not None:
-                try:
-                    self._answers.read(key, line.digest, packed)
-                except Broken as error:
-                    yield str(error)
-        if self._questions:
-            yield f"{len(self._questions)} questions of the journal are missing"
+        answers = {first: (line, at) for first, line, at in self._questions.values() if line is not None}
+        for first, kept, digest, packed in connection.execute("SELECT * FROM answers"):
+            line, at = answers.pop(first, (None, 0))
+            if line is None or (kept, digest) != (at, line.digest):
+                yield f"the answer to the question charged in line {first} is not the one that was kept"
+                continue
+            try:
+                self._answers.read(line.key, digest, packed)
+            except Broken as error:
+                yield str(error)
+        if answers:
+            yield f"{len(answers)} answers that were kept are missing"
