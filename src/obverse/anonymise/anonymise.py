@@ -38,7 +38,9 @@ class Anonymise:
     `how` is mondrian (cuts; the least loss), lattice (every column on one step of its ladder; proved the best),
     local (labels from ladders, each class its own), members (k-member clusters) or mdav (numbers averaged).
     `labels` are sets, ranges, or from the hierarchy. With several sensitive columns, each one's rules hold
-    among the rows that agree on the others too, unless `apart`.
+    among the rows that agree on the others too, unless `apart`. `population` is a file of everybody: at least `k_map`
+    of them fit each row, and the chance that one of them is in the release lies within `presence`. `earlier` are
+    files of releases about the same people: together with them, at most a share `bear` becomes certain.
     """
 
     table: str
@@ -60,6 +62,11 @@ class Anonymise:
     ladders: tuple[Ladder, ...] = ()
     apart: bool = False
     shuffle: bool = True
+    population: str | None = None
+    k_map: int = 1
+    presence: tuple[float, float] = (0.0, 1.0)
+    earlier: tuple[str, ...] = ()
+    bear: float = 0.0
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -70,6 +77,10 @@ class Anonymise:
             raise BadParameter(f"the share of suppressed rows is between 0 and 1, not {self.suppress}")
         if self.suppress and self.how != "lattice":
             raise BadParameter(f"{self.how} suppresses no rows; how = lattice does")
+        if self.population is None and (self.k_map > 1 or self.presence != (0.0, 1.0)):
+            raise BadParameter("k-map and δ-presence need the file of a population")
+        if not 0 <= self.presence[0] < self.presence[1] <= 1 or not 0 <= self.bear <= 1:
+            raise BadParameter("presence and bear are shares between 0 and 1, the lower before the higher")
         if any(weight <= 0 for _, weight in self.weights):
             raise BadParameter("a column's weight is above 0")
 
@@ -147,7 +158,15 @@ class AnonymisePlan:
         """k over all quasi-identifiers, then every rule with its distance."""
         counted = "people" if self.schema.unit.column else "rows"
         k = ("k", f"{self.request.k} ({counted} alike on {', '.join(self.quasi)})")
-        return Syntactic((k, *(rule.term for rule in self.rules)))
+        return Syntactic((k, *(rule.term for rule in self.rules), *self._among_everybody()))
+
+    def _among_everybody(self) -> tuple[tuple[str, str], ...]:
+        """The promises about a population."""
+        request = self.request
+        if request.population is None:
+            return ()
+        low, high = request.presence
+        return ("k-map", f"{request.k_map}"), ("δ-presence", f"{low:g} to {high:g}")
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:

@@ -21,6 +21,7 @@ from obverse.anonymise.items import Items, allowed
 from obverse.anonymise.rules import Rules, set_overall
 
 Node = tuple[int, ...]
+MOST_VIEWS = 40
 
 
 @dataclass(frozen=True)
@@ -38,33 +39,36 @@ class Optimum:
 def classes_at(
     codes: NDArray[np.int32], line: Lines, node: Ints, items: Ints, slot: Ints
 ) -> tuple[Ints, int]:
-    """The class of each of some items when column j is on step node[j] of its ladder; `slot` is all −1."""
-    size, d = len(slot), codes.shape[1]
-    label, first, used, classes = (
-        np.empty(len(items), np.int64),
-        np.empty(len(items), np.int64),
-        np.empty(len(items), np.int64),
-        0,
-    )
+    """The class of each of some items when column j is on step node[j] of its ladder; `slot` is all −1.
+
+    Two items are alike when their labels are: one number says so where all combinations fit into 62 bits.
+    """
+    size, d, classes = len(slot), codes.shape[1], 0
+    label, first = np.empty(len(items), np.int64), np.empty(len(items), np.int64)
+    used, keys = np.empty(len(items), np.int64), np.empty(len(items), np.int64)
+    radix, fits = np.ones(d, np.int64), 1.0
+    for j in range(d):
+        end = line.start[j + 1] if j + 1 < d else line.up.shape[1]
+        radix[j] = end - line.start[j]
+        fits *= radix[j]
+    exact = fits < 2.0**62
     for x in range(len(items)):
-        i, h = items[x], np.uint64(0)
+        i, key = items[x], np.int64(0)
         for j in range(d):
-            h = h * np.uint64(0x9E3779B97F4A7C15) + np.uint64(
-                line.up[node[j], line.start[j] + codes[i, j]] + 1
-            )
-        s = np.int64((h ^ (h >> np.uint64(29))) & np.uint64(size - 1))
+            key = key * radix[j] + line.up[node[j], line.start[j] + codes[i, j]]
+        s = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)
         while slot[s] >= 0:
-            r, same = first[slot[s]], True
-            for j in range(d):
-                at = line.start[j]
-                if line.up[node[j], at + codes[i, j]] != line.up[node[j], at + codes[r, j]]:
-                    same = False
-                    break
+            same = keys[slot[s]] == key
+            if same and not exact:
+                r = first[slot[s]]
+                for j in range(d):
+                    at = line.start[j]
+                    same = same and line.up[node[j], at + codes[i, j]] == line.up[node[j], at + codes[r, j]]
             if same:
                 break
             s = (s + 1) & (size - 1)
         if slot[s] < 0:
-            slot[s], first[classes], used[classes] = classes, i, s
+            slot[s], first[classes], used[classes], keys[classes] = classes, i, s, key
             classes += 1
         label[x] = slot[s]
     for c in range(classes):
@@ -105,18 +109,26 @@ def good_classes(
 
 
 @njit(cache=True)
-def tally(items: Items, line: Lines, chosen: Ints, away: NDArray[np.bool_], most: int) -> NDArray[np.float64]:
-    """What the rows that stay lose on each column at each step."""
+def tally(items: Items, line: Lines, chosen: Ints, most: int) -> NDArray[np.float64]:
+    """What some rows lose on each column at each step."""
     d = items.codes.shape[1]
     found = np.zeros((d, most))
-    for x in range(len(chosen)):
-        if not away[x]:
-            i = chosen[x]
-            for j in range(d):
-                at = line.start[j] + items.codes[i, j]
-                for step in range(most):
-                    found[j, step] += items.rows[i] * line.price[step, at]
+    for i in chosen:
+        for j in range(d):
+            at = line.start[j] + items.codes[i, j]
+            for step in range(most):
+                found[j, step] += items.rows[i] * line.price[step, at]
     return found
+
+
+@dataclass(frozen=True)
+class View:
+    """The items as one node sees them: one for each class stands for all, with the people of all."""
+
+    node: NDArray[np.int64]
+    items: Ints
+    people: Ints
+    label: NDArray[np.int32]
 
 
 class Search:
@@ -125,12 +137,18 @@ class Search:
     def __init__(self, items: Items, line: Lines, rules: Rules, heights: Sequence[int], least: int) -> None:
         self.items, self.line, self.rules, self.least = items, line, rules, least
         self.steps = [height + 1 for height in heights]
-        self.all, self.total = np.arange(len(items.rows)), float(items.rows.sum()) * len(heights)
-        self.slot = np.full(1 << (2 * len(self.all)).bit_length(), -1, np.int64)
+        count = len(items.rows)
+        self.all, self.total = np.arange(count), float(items.rows.sum()) * len(heights)
+        self.slot = np.full(1 << (2 * count).bit_length(), -1, np.int64)
+        self.views = [
+            View(np.zeros(len(heights), np.int64), self.all, items.people, self.all.astype(np.int32))
+        ]
+        self.plain = len(rules.kind) == 0 and items.persons == 0
         # Distinct diversity and k: a class that keeps them keeps them when it grows, whatever joins it.
         self.grows = bool((rules.kind == 0).all()) and bool((rules.contexts == 1).all())
-        nobody = np.zeros(len(self.all), np.bool_)
-        self.bound = self.losses(tally(items, line, self.all, nobody, max(self.steps)))
+        self.whole = tally(items, line, self.all, max(self.steps))
+        self.bound = self.losses(self.whole)
+        self.rises = (np.diff(self.whole, axis=1) * line.factor[:, None] / self.total).tolist()
 
     def losses(self, tallied: NDArray[np.float64]) -> NDArray[np.float64]:
         """Σ over columns of what each loses on its step, for every node at once."""
@@ -143,9 +161,17 @@ class Search:
 
     def suppressed(self, node: Node) -> tuple[Ints, NDArray[np.bool_]]:
         """Each item's class at a node, and which items must go; classes are compared with the rows that stay."""
-        label, classes = classes_at(
-            self.items.codes, self.line, np.array(node, np.int64), self.all, self.slot
-        )
+        at = np.array(node, np.int64)
+        view = min((v for v in self.views if (v.node <= at).all()), key=lambda v: len(v.items))
+        fewer, classes = classes_at(self.items.codes, self.line, at, view.items, self.slot)
+        label = fewer[view.label]
+        people = np.bincount(fewer, view.people, minlength=classes).astype(np.int64)
+        if 2 * classes < len(view.items) and len(self.views) < MOST_VIEWS:
+            first = np.empty(classes, np.int64)
+            first[fewer[::-1]] = view.items[::-1]
+            self.views.append(View(at, first, people, label.astype(np.int32)))
+        if self.plain:
+            return label, (people < self.least)[label]
         away = np.zeros(len(label), np.bool_)
         while True:
             good = good_classes(self.items, self.rules, self.all, label, classes, self.least)
@@ -164,65 +190,56 @@ class Search:
     def best(self, limit: float) -> Optimum | None:
         """The node that loses least with at most this share of the rows suppressed; None if there is none."""
         best, least, evaluated = None, np.inf, 0
-        rows, most = self.items.rows, limit * float(self.items.rows.sum()) + 1e-9
-        open_nodes = self.bound.copy()
+        most = limit * float(self.items.rows.sum()) + 1e-9
+        bounds = self.bound.copy()
         while True:
-            start = np.unravel_index(int(np.argmin(open_nodes)), open_nodes.shape)
-            if open_nodes[start] >= least - 1e-15:
-                return None if best is None else Optimum(*best, least, open_nodes.size, evaluated)
-            path = self.path(tuple(int(x) for x in start), open_nodes, least)
-            while path and open_nodes[start] < least - 1e-15:
+            start = tuple(int(x) for x in np.unravel_index(int(np.argmin(bounds)), bounds.shape))
+            if bounds[start] >= least - 1e-15:
+                return None if best is None else Optimum(*best, least, bounds.size, evaluated)
+            path = self.path(start, least)
+            while path and bounds[start] < least - 1e-15:
                 node, path = path[len(path) // 2], path[: len(path) // 2]
-                if np.isinf(open_nodes[node]):
+                if np.isinf(bounds[node]):
                     continue
-                if len(self.rules.kind):
-                    self.compare_with(np.ones(len(rows), np.bool_))
-                label, away = self.suppressed(node)
+                label, lost, gone = self.evaluate(node, bounds, limit == 0, most)
                 evaluated += 1
-                gone = float(rows[away].sum())
-                stays = self.losses(tally(self.items, self.line, self.all, away, max(self.steps)))
-                lost = float(stays[node]) + self.gone(away)
-                self.raise_bounds(open_nodes, node, stays, away, gone > most)
                 if gone <= most and lost < least:
-                    best, least = (node, np.where(away, -1, label)), lost
+                    best, least = (node, label), lost
 
-    def gone(self, away: NDArray[np.bool_]) -> float:
-        """What suppressed rows lose: every cell of theirs."""
-        return float(self.items.rows[away].sum()) * float(self.line.factor.sum()) / self.total
+    def evaluate(
+        self, node: Node, bounds: NDArray[np.float64], none: bool, most: float
+    ) -> tuple[Ints, float, float]:
+        """A node's classes, loss and suppressed rows; and what they tell of all finer nodes.
 
-    def raise_bounds(
-        self,
-        bounds: NDArray[np.float64],
-        node: Node,
-        stays: NDArray[np.float64],
-        away: NDArray[np.bool_],
-        over: bool,
-    ) -> None:
-        """What this node tells of all finer ones: they suppress at least as much, where the models allow it."""
+        Where the models allow it, finer nodes suppress at least the same rows. Every model that looks at one class
+        holds for a union of classes for which it holds, so without suppression what fails here fails below.
+        """
+        if len(self.rules.kind):
+            self.compare_with(np.ones(len(self.all), np.bool_))
+        label, away = self.suppressed(node)
+        gone = float(self.items.rows @ away)
         finer = tuple(slice(0, step + 1) for step in node)
-        if self.grows:
-            if over:
-                bounds[finer] = np.inf
-            else:
-                np.maximum(bounds[finer], stays[finer] + self.gone(away), out=bounds[finer])
-        elif over and self.limit_zero:
+        if gone > most and (self.grows or none):
             bounds[finer] = np.inf
+            return label, np.inf, gone
+        some = 2 * np.count_nonzero(away) < len(away)
+        part = tally(self.items, self.line, np.flatnonzero(away if some else ~away), max(self.steps))
+        stays, hidden = self.whole - part if some else part, gone * float(self.line.factor.sum()) / self.total
+        if self.grows and gone:
+            np.maximum(bounds[finer], self.losses(stays)[finer] + hidden, out=bounds[finer])
         bounds[node] = np.inf
+        lost = sum(float(stays[j, step]) * self.line.factor[j] for j, step in enumerate(node)) / self.total
+        return np.where(away, -1, label), lost + hidden, gone
 
-    limit_zero = False
-
-    def path(self, start: Node, bounds: NDArray[np.float64], least: float) -> list[Node]:
-        """Coarser and coarser nodes from `start`, each the one with the lowest bound, while they could still win."""
-        found, here = [start], list(start)
+    def path(self, start: Node, least: float) -> list[Node]:
+        """Coarser and coarser nodes from `start`, always by the cheapest step, while they could still win."""
+        found, here, reached = [start], list(start), float(self.bound[start])
         while True:
-            ways = [j for j in range(len(here)) if here[j] + 1 < self.steps[j]]
-            nodes: list[Node] = [tuple(x + (i == j) for i, x in enumerate(here)) for j in ways]
-            nodes = [node for node in nodes if self.bound[node] < least]
-            if not nodes:
+            ways = [(self.rises[j][step], j) for j, step in enumerate(here) if step + 1 < self.steps[j]]
+            if not ways or (reached := reached + min(ways)[0]) >= least:
                 return found
-            cheapest = min(nodes, key=lambda node: (float(self.bound[node]), node))
-            here = list(cheapest)
-            found.append(cheapest)
+            here[min(ways)[1]] += 1
+            found.append(tuple(here))
 
 
 @njit(cache=True)

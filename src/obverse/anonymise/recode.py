@@ -156,7 +156,10 @@ def plain(value: object) -> Value:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def relabel(table: pa.Table, name: str, labels: list[str], which: NDArray[np.int64]) -> pa.Table:
-    """The table with one column's values replaced by labels; a missing value stays missing."""
+def relabel(
+    table: pa.Table, name: str, labels: list[str], which: NDArray[np.int64], kind: pa.DataType | None = None
+) -> pa.Table:
+    """The table with one column's values replaced by labels, as text or another type; a missing value stays missing."""
     texts = pa.array([label or None for label in labels], pa.string())
+    texts = texts if kind is None else texts.cast(kind)
     return table.set_column(table.column_names.index(name), name, pc.take(texts, pa.array(which)))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from obverse.anonymise import check
+from obverse.anonymise import check, files
 from obverse.anonymise.changes import change
 from obverse.anonymise.codes import Ints, encode, group
+from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
 from obverse.anonymise.recode import Recoding, relabel
@@ -75,18 +77,55 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
     who = _persons(table, schema)
     table = change(table, request.changes, entropy)
     table = table.drop_columns([name for name in _dropped(plan) if name in table.column_names])
-    classes = classes_of(plan, table, who)
-    made = table.select(table.column_names)
-    for j, name in enumerate(plan.quasi):
-        if not classes.exact[j]:
-            labels = [test.label or "" for test in classes.recoding.tests[j]]
-            made = relabel(made, name, labels, classes.which[j])
+    classes, made = _fitting(plan, table, who)
     order = arrange(made, entropy, shuffle=request.shuffle)
     order = order[classes.keep[order]]
     made, who = made.take(order), None if who is None else who[order]
     figures = checked(plan, made, who)
-    told = facts(plan, classes, figures)
-    return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures))
+    told, betrayed = facts(plan, classes, figures), together(plan, table, made)
+    return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures) + betrayed)
+
+
+def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Classes, pa.Table]:
+    """The classes and their labels; with a population, the smallest classes that hide well enough in it."""
+    request, least = plan.request, plan.least
+    people = None if request.population is None else files.read(Path(request.population))
+    while True:
+        classes = classes_of(plan, table, who, least)
+        made = labelled(plan, table, classes)
+        if people is None:
+            return classes, made
+        kept = made.filter(pa.array(classes.keep))
+        low, high = presence(kept, people, plan.quasi)
+        if (
+            k_map(kept, people, plan.quasi) >= request.k_map
+            and request.presence[0] <= low <= high <= request.presence[1]
+        ):
+            return classes, made
+        least = max(least + 1, least * 5 // 4)
+
+
+def together(plan: AnonymisePlan, table: pa.Table, made: pa.Table) -> str:
+    """For the curator: whose secrets become certain with earlier releases; Withheld if they are too many."""
+    lines = []
+    earlier = [files.read(Path(name)) for name in plan.request.earlier]
+    for name in plan.sensitive if earlier else ():
+        counts = certain(table, [*earlier, made], plan.quasi, name)
+        grown = counts[-1] - counts[-2]
+        if grown > plan.request.bear * len(table):
+            raise Withheld(f"with the earlier releases, too many people's {name} becomes certain: see `bear`")
+        lines.append(f"{name}: certain for {counts[-2]} people before this release, for {counts[-1]} with it")
+    return "\n".join(["\n## With earlier releases", *lines, ""]) if lines else ""
+
+
+def labelled(plan: AnonymisePlan, table: pa.Table, classes: Classes) -> pa.Table:
+    """All rows with their labels; a column that loses nothing stays as it is."""
+    made, averaged = table, plan.request.how == "mdav"
+    for j, name in enumerate(plan.quasi):
+        if not classes.exact[j]:
+            labels = [test.label or "" for test in classes.recoding.tests[j]]
+            made = relabel(made, name, labels, classes.which[j], table[name].type if averaged else None)
+    return made
 
 
 def read(tables: Tables, schema: Schema) -> pa.Table:
@@ -119,8 +158,8 @@ def _dropped(plan: AnonymisePlan) -> list[str]:
     return [name for name in named if name not in changed]
 
 
-def classes_of(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> Classes:
-    """The classes the plan's algorithm finds."""
+def classes_of(plan: AnonymisePlan, table: pa.Table, who: Ints | None, least: int) -> Classes:
+    """The classes of at least so many that the plan's algorithm finds."""
     request = plan.request
     weights = dict(request.weights)
     ladders = {ladder.column: ladder for ladder in plan.ladders}
@@ -130,7 +169,7 @@ def classes_of(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> Classe
     used = [name for name in plan.sensitive if plan.rules]
     _, joint, rules = histograms(table, plan.rules, used, ladders, request.apart)
     target = None if request.target is None else encode(request.target, table[request.target])[1]
-    wish = Wish(plan.least, request.care if request.target else 0.0)
+    wish = Wish(least, request.care if request.target else 0.0)
     return search(
         prepared,
         joint,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines, losses, step_test
+from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines, losses, places, step_test
+from obverse.anonymise.cluster import mdav, members
 from obverse.anonymise.codes import Domain, Ints, encode, reorder
 from obverse.anonymise.items import Items, allowed, collect
 from obverse.anonymise.lattice import Search, cheapest_first, local
@@ -18,7 +19,7 @@ from obverse.anonymise.mondrian import Wish, mondrian
 from obverse.anonymise.recode import Recoding
 from obverse.anonymise.rules import Rules
 from obverse.anonymise.settle import adopt, settle
-from obverse.data.hierarchy import Ladder, categories, numbers
+from obverse.data.hierarchy import Ladder, categories, number, numbers
 from obverse.errors import Withheld
 
 How = Literal["mondrian", "lattice", "local", "members", "mdav"]
@@ -119,11 +120,51 @@ def search(
         nodes = cheapest_first(items, prepared.line, _heights(prepared))
         label, classes = local(items, prepared.line, rules, nodes, wish.least)
         label = adopt(items, prepared.line, rules, wish, label, classes)
+    elif how in ("members", "mdav"):
+        label, classes = _clusters(prepared, items, rules, wish, averaged=how == "mdav")
+        label = adopt(items, prepared.line, rules, wish, label, classes)
     else:
         label, classes = mondrian(items, prepared.line, rules, wish)
         effort = (20, 2) if len(items.rows) < 200_000 else (6, 1)
         label = settle(items, prepared.line, rules, wish, label, classes, effort)
-    return boxed(prepared, items, item, label, classes)
+    found = boxed(prepared, items, item, label, classes)
+    return averages(prepared, found) if how == "mdav" else found
+
+
+def _clusters(
+    prepared: Prepared, items: Items, rules: Rules, wish: Wish, *, averaged: bool
+) -> tuple[Ints, int]:
+    """Classes grown around members; to be averaged, the columns must be numbers and known everywhere."""
+    if not averaged:
+        label, classes = members(items, prepared.line, rules, wish)
+        return label, classes
+    if bad := [
+        d.name for d in prepared.domains if not d.numeric or d.missing or pa.types.is_temporal(d.type)
+    ]:
+        raise Withheld(f"{', '.join(bad)} cannot be averaged: mdav needs numbers that are never missing")
+    points = np.array([places(d)[items.codes[:, j]] for j, d in enumerate(prepared.domains)]).T
+    label, classes = mdav(items, np.ascontiguousarray(points), rules, wish)
+    return label, classes
+
+
+def averages(prepared: Prepared, classes: Classes) -> Classes:
+    """Classes whose labels are the mean of their values: microaggregation."""
+    row = np.unique(np.array(classes.which), axis=1, return_inverse=True)[1].reshape(-1)
+    first = np.zeros(int(row.max(initial=0)) + 1, np.int64)
+    first[row] = np.arange(len(row))
+    regions = [tuple(int(its[i]) for its in classes.which) for i in first]
+    made, which = [], []
+    for j, domain in enumerate(prepared.domains):
+        at = domain.at[prepared.codes[j]]
+        mean = np.bincount(row, at) / np.bincount(row)
+        mean = np.rint(mean) if domain.whole else mean
+        tests = [classes.recoding.tests[j][region[j]] for region in regions]
+        made.append(tuple(replace(test, label=number(float(m))) for test, m in zip(tests, mean, strict=True)))
+        which.append(row)
+    recoding = Recoding(
+        classes.recoding.columns, tuple(made), tuple((c,) * len(made) for c in range(len(first)))
+    )
+    return replace(classes, recoding=recoding, which=tuple(which))
 
 
 def _heights(prepared: Prepared) -> list[int]:

@@ -44,6 +44,16 @@ def arguments(parser: ArgumentParser) -> None:
         "--suppress", type=float, default=0.0, help="the largest share of rows that lattice may drop"
     )
     parser.add_argument("--target", help="a column that somebody will predict from the release")
+    parser.add_argument("--population", metavar="FILE", help="everybody, for --k-map")
+    parser.add_argument(
+        "--k-map", type=int, default=1, help="how many of the population fit every row at least"
+    )
+    parser.add_argument(
+        "--earlier", metavar="FILE", action="append", default=[], help="a release of the same people"
+    )
+    parser.add_argument(
+        "--bear", type=float, default=0.0, help="the share of people that may become certain with it"
+    )
     parser.add_argument("--hierarchies", metavar="FOLDER", help="a folder of hierarchies named column.csv")
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the release: .csv, .parquet or .arrow"
@@ -94,6 +104,10 @@ def _request(args: Namespace, table: str) -> Anonymise:
         suppress=args.suppress,
         target=args.target,
         ladders=ladders,
+        population=args.population,
+        k_map=args.k_map,
+        earlier=tuple(args.earlier),
+        bear=args.bear,
     )
 
 
