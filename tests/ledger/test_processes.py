@@ -15,6 +15,7 @@ import pytest
 from obverse.errors import OverBudget
 from obverse.ledger.ledger import Ledger
 from obverse.ledger.policy import Policy
+from obverse.ledger.verify import verify
 from obverse.release import Charge
 
 Ask = Callable[..., Charge]
@@ -41,6 +42,22 @@ def test_processes_together_stay_within_the_limit(
     path = tmp_path / "x.ledger"
     assert run("compete", path, processes, questions, limit) == [granted, granted, 0, 1]
     assert replay(path, limit) == {"people": Fraction(limit)}
+
+
+def test_verify_raises_no_false_alarm_while_others_write(tmp_path: Path, policy: Policy, noon: Clock) -> None:
+    """Four processes charge, open and close; every verdict meanwhile is that the ledger is whole."""
+    path = tmp_path / "x.ledger"
+    Ledger(path, policy, noon).close()
+    command = [sys.executable, WORKER, "compete", path, "4", "60", "1000"]
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as writing:
+        while writing.poll() is None:
+            verdict = verify(path)
+            assert verdict.damage == ()
+            lines.append(verdict.head.number)
+    assert writing.returncode == 0
+    assert lines == sorted(lines) and len(lines) > 5
+    assert verify(path).head.number == 240
 
 
 @pytest.mark.slow
