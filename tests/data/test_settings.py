@@ -56,6 +56,7 @@ def one(columns: str, table: str = 'source = "p.csv"') -> str:
 
 
 def test_everything_is_read_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "trade.csv").touch()
     settings = written(tmp_path, WHOLE)
     assert settings.ledger == tmp_path / "spent.ledger"
     assert settings.tables["people"] == Schema(
@@ -86,6 +87,7 @@ def test_everything_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_schemas_are_values(tmp_path: Path) -> None:
+    (tmp_path / "trade.csv").touch()
     assert hash(written(tmp_path, WHOLE).schemas) == hash(written(tmp_path, WHOLE).schemas)
 
 
@@ -138,6 +140,7 @@ BAD = [
     (one("sex = { type = 'real', categories = [1] }"), 4, "a real column has no categories"),
     (one("sex = { type = 'text', hierarchy = [['a', '*'], ['b']] }"), 4, "as many rungs"),
     (one("sex = { type = 'text', hierarchy = [1] }"), 4, "hierarchy is a file"),
+    (one("sex = { type = 'text', hierarchy = 'sex.csv' }"), 4, "there is no file"),
     (one("sex = { type = 'text' }\n\nSex = { type = 'text' }"), 6, "differ only in case"),
     (one("sex = 'text'"), 4, "sex is a table"),
     (one("'' = { type = 'text' }"), 4, "a name is not empty"),

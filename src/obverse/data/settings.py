@@ -169,6 +169,8 @@ def _ladders(section: Section, folder: Path) -> tuple[str | None, tuple[tuple[st
     if written is None:
         return None, None
     if isinstance(written, str):
+        if not (folder / written).is_file():
+            section.refuse(f"there is no file {folder / written}", "hierarchy")
         return str(folder / written), None
     rungs = section.list("hierarchy")
     ladders = tuple(tuple(row) for row in rungs if isinstance(row, list))
