@@ -165,6 +165,8 @@ def _likelihood(index, facts, noise):  # type: ignore[no-untyped-def]
     found, posterior, tied = np.zeros(targets, np.int32), np.zeros(targets), np.zeros(targets, np.bool_)
     gain = np.zeros(len(sizes), np.float32)
     touched = np.empty(len(sizes), np.int32)
+    octaves = np.rint(8 * np.log2(np.maximum(sizes, 1))).astype(np.uint8)  # n to an eighth of an octave
+    gains = np.empty(octaves.max() + 1, np.float32)
     for t in range(targets):
         count = 0
         for f in range(first[t], first[t + 1]):
@@ -173,17 +175,20 @@ def _likelihood(index, facts, noise):  # type: ignore[no-untyped-def]
             low, high = starts[item[f]], starts[item[f] + 1]
             if span < ANY_DAY:
                 low, high = _window(days, low, high, day[f], span)
+            least, most = np.uint8(max(0, rating[f] - off)), np.uint8(min(255, rating[f] + off))
             fit = 0
             for at in range(low, high):
-                fit += abs(np.int64(ratings[at]) - rating[f]) <= off
-            odds = np.float32((1 - wrong) / wrong * len(people) / max(fit, 1))
+                fit += (ratings[at] >= least) & (ratings[at] <= most)
+            odds = (1 - wrong) / wrong * len(people) / max(fit, 1)
+            for octave in range(len(gains)):
+                gains[octave] = np.log1p(odds * 2.0 ** (-octave / 8))
             for at in range(low, high):
-                if abs(np.int64(ratings[at]) - rating[f]) <= off:
+                if least <= ratings[at] <= most:
                     person = people[at]
                     if gain[person] == 0:
                         touched[count] = person
                         count += 1
-                    gain[person] += np.log1p(odds / np.float32(sizes[person]))
+                    gain[person] += gains[octaves[person]]
         best, second, who = np.float32(0), np.float32(0), 0
         for n in range(count):
             if gain[touched[n]] > best:

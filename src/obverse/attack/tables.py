@@ -290,6 +290,8 @@ def _solutions(model: CpModel, numbers: list[IntVar], most: int) -> list[list[in
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.enumerate_all_solutions = True
+    solver.parameters.cp_model_probing_level = 0  # the models are small: probing takes longer than the search
+    solver.parameters.linearization_level = 0
     solver.solve(model, Collect())
     return found
 
