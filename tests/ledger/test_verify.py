@@ -96,7 +96,10 @@ def test_any_flipped_byte_of_a_closed_ledger_is_noticed(filled: Path) -> None:
         "DELETE FROM totals WHERE account = ''",
         "DROP TABLE totals",
         "CREATE TABLE another(a)",
+        "CREATE VIEW another AS SELECT 1",
+        "CREATE TRIGGER another AFTER INSERT ON journal BEGIN DELETE FROM totals; END",
         "PRAGMA user_version = 2",
+        "PRAGMA application_id = 2",
     ],
 )
 def test_any_changed_row_is_noticed_in_an_open_ledger_too(
@@ -176,13 +179,20 @@ def test_an_old_copy_may_be_adopted_and_that_stays_in_the_journal(
         adopt(filled, "2026-01-02")
 
 
-def test_what_is_no_ledger_is_refused(tmp_path: Path, policy: Policy, noon: Clock) -> None:
+def test_what_is_no_ledger_is_refused(
+    tmp_path: Path, policy: Policy, noon: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(BadParameter, match="there is no ledger"):
         verify(tmp_path / "x.ledger")
     (tmp_path / "text.ledger").write_text("not a database " * 100)
     assert not verify(tmp_path / "text.ledger")
     with pytest.raises(Broken):
         Ledger(tmp_path / "text.ledger", policy, noon)
+    monkeypatch.setattr("obverse.ledger.store.GRAINS", 1)
+    Ledger(tmp_path / "counts-otherwise.ledger", policy, noon).close()
+    monkeypatch.undo()
+    with pytest.raises(Broken, match="not a ledger of this version"):
+        Ledger(tmp_path / "counts-otherwise.ledger", policy, noon)
     other = apsw.Connection(str(tmp_path / "other.ledger"))
     other.execute("CREATE TABLE people(name TEXT)")
     other.close()

@@ -20,9 +20,8 @@ from obverse.errors import BadParameter
 from obverse.release import Guarantee
 
 PLACES = ("obverse.release", "obverse.loss.", "obverse.mechanisms.")
-to_json = json.JSONEncoder(
-    separators=(",", ":"), ensure_ascii=False
-).encode  # one encoder: making it takes longest
+# One encoder for all: to make it takes longer than to use it.
+to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 

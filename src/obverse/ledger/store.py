@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,9 +29,11 @@ from obverse.errors import Broken
 from obverse.ledger.anchor import Head
 from obverse.ledger.codec import to_json
 from obverse.ledger.journal import GENESIS, Charged, Cost, Kept, Logged, read
-from obverse.loss.filters import NOTHING, Amount, Amounts
+from obverse.loss.filters import DELTA_GRAIN, GRAIN, NOTHING, ORDERS, Amount, Amounts
 
 VERSION = 1
+# What the numbers of a cost mean; a ledger that counted otherwise must not be added to.
+GRAINS = zlib.crc32(repr((GRAIN, DELTA_GRAIN, ORDERS)).encode()) >> 1
 BUSY = 60_000
 CHUNK = 1 << 20
 TABLES = {
@@ -107,13 +110,19 @@ def immediate(connection: apsw.Connection) -> Iterator[None]:
 
 def prepare(connection: apsw.Connection, path: Path) -> None:
     """Make the tables in a new file; refuse a file that is something else. Call it inside a transaction."""
-    found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
-    if not found:
+    if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
         for statement in TABLES.values():
             connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif found != TABLES or connection.pragma("user_version") != VERSION:
+        connection.execute(f"PRAGMA user_version = {VERSION}; PRAGMA application_id = {GRAINS}")
+    elif not fits(connection):
         raise Broken(f"{path} is not a ledger of this version of Obverse")
+
+
+def fits(connection: apsw.Connection) -> bool:
+    """Whether these are a ledger's tables, as this version of Obverse writes and counts them."""
+    tables = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type <> 'index'"))
+    version = connection.pragma("user_version"), connection.pragma("application_id")
+    return tables == TABLES and version == (VERSION, GRAINS)
 
 
 def head(connection: apsw.Connection) -> Head:

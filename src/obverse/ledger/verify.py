@@ -24,13 +24,12 @@ from obverse.ledger.answers import Answers
 from obverse.ledger.journal import GENESIS, Adopted, Kept, Line, read, seal, write
 from obverse.ledger.store import (
     ALL,
-    TABLES,
-    VERSION,
     Total,
     Whose,
     connect,
     cost_text,
     file_digest,
+    fits,
     head,
     immediate,
     logged,
@@ -132,9 +131,8 @@ class _Check:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left_open))
         try:
             connection.execute("BEGIN")
-            tables = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
-            if tables != TABLES or connection.pragma("user_version") != VERSION:
-                yield "its tables are not those of a ledger"
+            if not fits(connection):
+                yield "it is not a ledger of this version of Obverse"
                 return
             messages = [message for (message,) in connection.execute("PRAGMA integrity_check")]
             if messages != ["ok"]:
