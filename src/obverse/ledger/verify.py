@@ -2,7 +2,7 @@
 
 What is noticed: a change to any byte that a reader can come to see; a tail that was cut; an older copy of the file,
 as long as the anchor or one seal from a receipt is newer than it. A ledger that was closed in good order is also
-compared as a whole file with the digest in its anchor, so that there not one byte can change unnoticed.
+compared as a whole file with the digest in its anchor, so that not one byte of it can change unnoticed.
 
 What is not: an older copy of ledger and anchor together, unless a seal was kept elsewhere. Whoever may write both can
 write a whole new history; only what they cannot write (a receipt in somebody else's hands) tells.
