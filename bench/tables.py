@@ -171,12 +171,13 @@ def cell_key() -> None:
         schema = Schema("people", "none", columns, unit)
         plan = Tabulate("people", by=("a", "b", "c"), protect=CellKey()).plan({"people": schema}, Terms())
         times = []
-        for _ in range(3):
-            begun = perf_counter()
+        for _ in range(5):
+            begun, used = perf_counter(), process_time()
             plan.run(tables, Keyed("bench"), b"secret")  # type: ignore[arg-type]
-            times.append(perf_counter() - begun)
-        what = f"cell key, 1M {name}, 16 × 42 × 2 with margins (best today 1.14 s)"
-        show(what, "≤ 0.4 s", f"{min(times):.2f} s", min(times) / 0.4)
+            times.append((perf_counter() - begun, process_time() - used))
+        wall, cpu = min(times)
+        what = f"cell key, 1M {name}, 16 × 42 × 2 with margins, {cpu:.2f} CPU s (best today 1.14 s)"
+        show(what, "≤ 0.4 s", f"{wall:.2f} s", wall / 0.4)
 
 
 if __name__ == "__main__":

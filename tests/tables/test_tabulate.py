@@ -15,6 +15,8 @@ from obverse.noise.entropy import Keyed
 from obverse.release import Syntactic, Terms
 from obverse.tables.audit import ranges
 from obverse.tables.cellkey import CellKey
+from obverse.tables.collapse import Collapse
+from obverse.tables.cube import read
 from obverse.tables.hide import Suppress
 from obverse.tables.private import Private
 from obverse.tables.published import cells, knowledge
@@ -42,6 +44,7 @@ PROTECTIONS = [
     Round(3, "random"),
     CellKey(),
     Private(Fraction(1)),
+    Collapse(5),
 ]
 
 
@@ -99,8 +102,18 @@ def test_what_was_published_before_is_counted_in(memory):
     )
     plan = request.plan({"people": PEOPLE}, Terms())
     second = plan.run(memory(people=people()), Keyed("t"), b"curator")
-    assert set(second.column_names) >= {"town", "age band", "job"}
-    assert set(second["job"].to_pylist()) == {"Total"}
+    assert second.column_names == ["town", "age band", "value", "mark"]
+    totals = read(plan._reading(Keyed("t"), None), memory(people=people()))
+    known = knowledge(totals.dimensions, ("",), [cells(first), cells(second)])
+    low, high = (part.reshape(totals.rows.shape) for part in ranges(known.system))
+    small = 0
+    for line in (*first.to_pylist(), *second.to_pylist()):
+        cell = tuple(d.node(line.get(d.column, "Total")) for d in totals.dimensions)
+        assert low[cell] <= totals.rows[cell] <= high[cell]
+        if 0 < totals.rows[cell] < 4:
+            assert line["mark"] == "c" and low[cell] == 0 and high[cell] >= 4
+            small += 1
+    assert small > 1
 
 
 def test_dominance_hides_what_one_person_mostly_owns(memory):
@@ -202,3 +215,22 @@ def test_tiny_tables_keep_their_promise(memory, rows, protection):
     value = table(memory, replace(REQUEST, protect=protection), people(rows=300).slice(0, rows))
     if isinstance(protection, Suppress):
         assert all(v is None or v == 0 for v in value["value"].to_pylist())
+
+
+def test_a_collapsed_table_shows_no_small_cell_and_joins_no_more_than_it_must(memory):
+    value = table(memory, replace(REQUEST, protect=Collapse(5)))
+    counts = value["value"].to_numpy()
+    assert not ((counts > 0) & (counts < 5)).any() and not any(value["mark"].to_pylist())
+    towns = set(value["town"].to_pylist())
+    assert "Total" in towns and ({"East", "West"} & towns or set(value["job"].to_pylist()) == {"Total"})
+
+
+def test_a_cell_that_holds_everybody_of_a_margin_is_hidden(memory):
+    """All of Bonn are cooks: the margin of Bonn would tell it of each of them."""
+    rows = pa.table({"town": ["Bonn"] * 20 + ["Jena"] * 40, "job": ["cook"] * 40 + ["judge"] * 20})
+    request = Tabulate(
+        "people", by=("town", "job"), protect=Suppress(3, full=True, zeros=True), ladders=(TOWNS,)
+    )
+    lines = table(memory, request, rows).to_pylist()
+    marks = {(line["town"], line["job"]): line["mark"] for line in lines}
+    assert marks["Bonn", "cook"] == "c"

@@ -23,7 +23,8 @@ class Reading:
     """What one query reads of a table: by which dimensions, what is added up, and whose contributions count.
 
     `top` asks for the contributions of that many largest contributors of each cell, for each of `units`;
-    a unit of None is the row, told apart by the columns of `identity`. `secret` asks for cell keys.
+    a unit of None is the row, told apart by the columns of `identity`. Unless `people` are to be counted, rows are.
+    `secret` asks for cell keys.
     """
 
     table: str
@@ -33,6 +34,7 @@ class Reading:
     units: tuple[str | None, ...] = (None,)
     top: int = 0
     identity: tuple[str, ...] = ()
+    people: bool = True
     secret: bytes | None = field(default=None, repr=False)
 
 
@@ -118,7 +120,7 @@ def query(reading: Reading) -> exp.Query:
 def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
     ranked = reading.top > 0
     names = [name for i, d in enumerate(reading.dimensions) for name in _names(i, d)]
-    people = unit is not None or ranked
+    people = (unit is not None and reading.people) or ranked
     wide = _wide(reading, unit, names)
     sets = _grouping_sets(reading.dimensions, ["u"] if people else [])
     sums = [_sum("n", "n"), _sum("s", "s"), exp.func("MAX" if people else "SUM", exp.column("k")).as_("k")]
@@ -151,7 +153,7 @@ def _wide(reading: Reading, unit: str | None, names: list[str]) -> exp.Select:
     columns = [_name(d.column) for d in reading.dimensions]
     kept = [exp.alias_(column, f"c{i}") for i, column in enumerate(columns)]
     single = unit is None and reading.top > 0
-    person: list[exp.Expr] = [] if unit is None else [_name(unit)]
+    person: list[exp.Expr] = [] if unit is None or not reading.people else [_name(unit)]
     amount = _amount(reading)
     key = _record_key(reading, unit)
     source = exp.Table(this=exp.to_identifier(reading.table, quoted=True))
@@ -160,7 +162,7 @@ def _wide(reading: Reading, unit: str | None, names: list[str]) -> exp.Select:
         inner = exp.select(*kept, row_number, exp.Literal.number(1).as_("n"), amount.as_("s"), key.as_("k"))
         inner = inner.from_(source)
     else:
-        folded = exp.func("SUM" if unit is None else "MAX", key).as_("k")
+        folded = exp.func("MAX" if person else "SUM", key).as_("k")
         persons = [exp.alias_(column, "u") for column in person]
         count = exp.func("COUNT", exp.Star()).as_("n")
         inner = exp.select(*kept, *persons, count, exp.func("SUM", amount).as_("s"), folded).from_(source)
@@ -196,9 +198,10 @@ def _record_key(reading: Reading, unit: str | None) -> exp.Expr:
         return exp.Literal.number(0)
     secret = exp.Literal.string(reading.secret.hex())
     columns = reading.identity if unit is None else (unit,)
-    texts = [exp.func("COALESCE", _text(_name(column)), exp.Literal.string("")) for column in columns]
-    who = exp.func("CONCAT_WS", exp.Literal.string("|"), *texts)
-    digest = exp.func("MD5", exp.func("CONCAT", secret, who))
+    parts: list[exp.Expr] = [secret]
+    for column in columns:
+        parts += [exp.Literal.string("|"), exp.func("COALESCE", _text(_name(column)), exp.Literal.string(""))]
+    digest = exp.func("MD5", exp.func("CONCAT", *parts))
     prefix = exp.func("SUBSTRING", digest, exp.Literal.number(1), exp.Literal.number(KEY_BITS // 4))
     return exp.cast(exp.func("CONCAT", exp.Literal.string("0x"), prefix), "BIGINT")
 

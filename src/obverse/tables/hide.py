@@ -11,6 +11,7 @@ import numpy as np
 from obverse.errors import BadParameter, Forbidden
 from obverse.noise.entropy import Entropy
 from obverse.release import Syntactic, Terms
+from obverse.tables.audit import ranges
 from obverse.tables.cube import Totals
 from obverse.tables.pattern import Pattern
 from obverse.tables.protect import Exact, Protected, Shape, syntactic
@@ -64,6 +65,7 @@ class Suppress(Exact):
                 raise BadParameter(
                     f"hiding amounts needs low = 0 or more for {shape.measure}: who contributes most?"
                 )
+        _measures(shape)
         return replace(self, threshold=threshold)
 
     def guarantee(self, shape: Shape) -> Syntactic:
@@ -80,14 +82,14 @@ class Suppress(Exact):
         return Protected(value, np.where(cells, HIDDEN, "").astype(object))
 
     def pattern(self, shape: Shape, totals: Totals) -> Pattern:
-        """The confidential cells with the room each is promised, among everything published about the table."""
-        named = {name for earlier in shape.published for name in earlier.measures}
-        measures = tuple(sorted(named | {shape.name}))
-        if len(measures) > 2 or not named <= {COUNT, shape.name}:
-            raise BadParameter("what was published before is about another measure: protect them in one go")
+        """The confidential cells with the room each is promised, among everything published about the table.
+
+        What earlier tables left of a confidential cell of theirs is promised too. A cell costs 1 to hide, and up
+        to 1 more the more of the total it holds.
+        """
+        measures = _measures(shape)
         known = knowledge(totals.dimensions, measures, shape.published, _bounds(shape))
-        primary, up, down = (array.ravel() for array in self.confidential(shape, totals))
-        visible = shown(totals.dimensions, shape.by).ravel()
+        visible = shown(totals.dimensions, shape.by)
         own = np.zeros(len(known.system.low), bool)
         own[known.block(shape.name)] = True
         truth = np.zeros(len(own))
@@ -95,17 +97,27 @@ class Suppress(Exact):
         if len(measures) == 2:
             truth[known.block(COUNT)] = totals.rows.ravel()
 
-        def spread(values: np.ndarray, rest: float = 0) -> np.ndarray:
-            return np.where(own, np.resize(values, len(own)), rest)
+        def spread(values: np.ndarray) -> np.ndarray:
+            whole = np.zeros(len(own), values.dtype)
+            whole[own] = values.ravel()
+            return whole
 
-        free = ~spread(visible).astype(bool)
+        primary, up, down = (spread(array) for array in self.confidential(shape, totals))
+        here = spread(visible)
+        before = primary & ~here & spread(shown(totals.dimensions, [part.by for part in shape.published]))
+        if before.any():
+            low, high = ranges(known.system, before)
+            up = np.where(before, np.minimum(up, high - truth), up)
+            down = np.where(before, np.minimum(down, truth - low), down)
+            before &= (up > 0) | (down > 0)
+        free = ~here
         return Pattern(
             known.system,
             truth,
-            primary=spread(primary & visible).astype(bool),
-            up=spread(up),
-            down=spread(down),
-            weight=np.ones(len(own)),
+            primary=(primary & here) | before,
+            up=up,
+            down=down,
+            weight=1 + truth / max(1.0, truth.max(initial=0)),
             free=free,
             fixed=~free & (truth == 0) & (not self.zeros),
         )
@@ -145,6 +157,14 @@ class Suppress(Exact):
             n, k = self.dominance
             lacking.append(largest[:n].sum(axis=0) / float(k) - value)
         return [np.where(value > 0, np.maximum(part, 0), 0) for part in lacking]
+
+
+def _measures(shape: Shape) -> tuple[str, ...]:
+    """Counts, if what was published before is about them, and then the table's own measure."""
+    named = {name for earlier in shape.published for name in earlier.measures}
+    if not named <= {COUNT, shape.name}:
+        raise BadParameter("what was published before is about another measure than the table and its counts")
+    return tuple(sorted(named | {shape.name}))
 
 
 def _bounds(shape: Shape) -> tuple[float, float] | None:

@@ -49,7 +49,7 @@ class Polytope:
 
 def solver() -> highspy.Highs:
     """A solver of one thread and no chatter: the same steps on every machine."""
-    made = highspy.Highs()  # type: ignore[no-untyped-call]
+    made = highspy.Highs()
     made.setOptionValue("output_flag", False)
     made.setOptionValue("threads", 1)
     return made

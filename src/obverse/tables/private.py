@@ -74,7 +74,7 @@ class Private(Protection):
         for axis, dimension in enumerate(shape.dimensions):
             value = dimension.sums(value, axis)
         mask = shown(shape.dimensions, shape.by)
-        return long(shape.dimensions, mask, value, np.full(value.shape, "", dtype=object))
+        return long(shape.dimensions, shape.by, mask, value, np.full(value.shape, "", dtype=object))
 
 
 def _apart(shape: Shape) -> Sensitivity:

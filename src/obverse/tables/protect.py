@@ -44,10 +44,11 @@ class Shape:
 
 @dataclass(frozen=True, repr=False)
 class Protected:
-    """What may leave of each cell: a value, or a mark that says why there is none."""
+    """What may leave of each cell: a value, or a mark that says why there is none; and which cells do at all."""
 
     value: np.ndarray
     marks: Marks
+    lines: np.ndarray | None = None
 
 
 class Protection(ABC):
@@ -81,7 +82,8 @@ class Exact(Protection):
         known = replace(shape, dimensions=totals.dimensions)
         mask = shown(totals.dimensions, shape.by) & _worth_a_line(totals)
         protected = self.protect(known, totals, entropy)
-        return long(totals.dimensions, mask, protected.value, protected.marks)
+        mask = mask if protected.lines is None else mask & protected.lines
+        return long(totals.dimensions, shape.by, mask, protected.value, protected.marks)
 
     @abstractmethod
     def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:

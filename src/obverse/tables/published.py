@@ -174,12 +174,20 @@ def shown(dimensions: Sequence[Dimension], by: Iterable[tuple[str, ...]]) -> np.
     return mask
 
 
-def long(dimensions: Sequence[Dimension], mask: np.ndarray, value: np.ndarray, marks: np.ndarray) -> pa.Table:
-    """The shown cells, a line each: labels, value (none where it is hidden), mark."""
+def long(
+    dimensions: Sequence[Dimension],
+    by: Iterable[tuple[str, ...]],
+    mask: np.ndarray,
+    value: np.ndarray,
+    marks: np.ndarray,
+) -> pa.Table:
+    """The shown cells, a line each: labels of the columns in `by`, value (none where it is hidden), mark."""
+    named = {column for columns in by for column in columns}
     cells = np.argwhere(mask)
     columns: dict[str, object] = {
         d.column: pa.array([d.labels[node] for node in cells[:, axis]], pa.string())
         for axis, d in enumerate(dimensions)
+        if d.column in named
     }
     chosen = marks[mask]
     columns["value"] = pa.array(value[mask], mask=chosen != "")

@@ -121,9 +121,10 @@ class TabulatePlan:
             self.shape.dimensions,
             self.shape.measure,
             self.shape.weight,
-            self.units,
+            self.units[:1] if self.protect.keyed else self.units,
             top=self.protect.top if self.shape.measure is not None else 0,
             identity=tuple(column.name for column in self.shape.schema.columns),
+            people=not self.protect.keyed,
             secret=key,
         )
 

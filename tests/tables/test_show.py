@@ -1,0 +1,27 @@
+"""Tables are shown with every value or mark in its place, and nothing in HTML that a label could break out of."""
+
+import pyarrow as pa
+
+from obverse.tables.show import NOTE, crosstab, html
+
+TABLE = pa.table(
+    {
+        "town": ["<b>", "<b>", "Total", "Total"],
+        "job": ["cook", "Total", "cook", "Total"],
+        "value": [None, 1234, 5, 1239],
+        "mark": ["c", "", "", ""],
+    }
+)
+
+
+def test_a_crosstab_has_the_last_column_across():
+    assert crosstab(TABLE) == ["town   cook  Total", "<b>       c  1,234", "Total     5  1,239"]
+
+
+def test_html_escapes_labels_and_explains_marks():
+    page = html(TABLE, "a & b")
+    assert "&lt;b&gt;" in page and "<b>" not in page and "a &amp; b" in page and NOTE.split(";")[0] in page
+
+
+def test_one_column_is_a_list():
+    assert crosstab(TABLE.drop_columns(["job"]).slice(1, 2)) == ["town", "<b>    1,234", "Total      5"]
