@@ -337,7 +337,7 @@ def _certified(
     """The ε that these results prove from below, wrong with probability `doubt`; 0 where they prove none.
 
     Coins: right claims are no likelier than Binomial(claims, e^ε/(1 + e^ε)).  [SNJ23, Theorem 5.2]
-    Membership: TPR ≤ e^ε·FPR + δ.  [KOV15; ND+21]
+    Membership: TPR ≤ e^ε·FPR + δ.  [KOV15]
     """
     if game.coins:
         share = lower(int((claims.made & named).sum()), int(claims.made.sum()), doubt)
