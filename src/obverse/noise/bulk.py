@@ -23,6 +23,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
+from obverse.noise import table
 from obverse.noise.entropy import Entropy
 from obverse.noise.exact import Uniform, discrete_gaussian, discrete_laplace
 
@@ -49,6 +50,8 @@ def laplace(scale: Fraction, count: int, entropy: Entropy) -> Wholes:
     """
     if scale >= WIDEST:
         return np.array([discrete_laplace(scale, entropy) for _ in range(count)], dtype=object)
+    if scale <= table.WIDEST and count >= table.WORTH:
+        return table.laplace(scale, count, entropy)
     drawn = np.empty(count, dtype=np.int64)
     for start in range(0, count, CHUNK):
         size = min(CHUNK, count - start)
