@@ -8,6 +8,20 @@ import pytest
 QUASI, SENSITIVE = ("age", "town"), ("ill",)
 
 
+SETTINGS = """
+[policy]
+epsilon = 3
+
+[tables.people]
+source = "people.csv"
+
+[tables.people.columns]
+age = { type = "integer", role = "quasi-identifier", low = 0, high = 120 }
+town = { type = "text", role = "quasi-identifier" }
+ill = { type = "text", role = "sensitive" }
+"""
+
+
 def world(seed, rows=2500):
     drawn = np.random.default_rng(seed)
     age, town = drawn.integers(18, 90, rows), drawn.integers(0, 6, rows)

@@ -7,17 +7,7 @@ from obverse.data.schema import Column, Role, Schema, Type
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import against, fingerprint, held, rows
 
-from .conftest import QUASI, SENSITIVE
-
-SETTINGS = """
-[tables.people]
-source = "people.csv"
-
-[tables.people.columns]
-age = { type = "integer", role = "quasi-identifier", low = 0, high = 120 }
-town = { type = "text", role = "quasi-identifier" }
-ill = { type = "text", role = "sensitive" }
-"""
+from .conftest import QUASI, SENSITIVE, SETTINGS
 
 
 def test_a_settings_file_says_by_what_people_are_known(files):

@@ -8,11 +8,12 @@ import tempfile
 
 import pytest
 
+import obverse
 from obverse.cli.main import main
 from obverse.evaluate.examine import Said, examine
 from obverse.evaluate.held import against
 
-from .conftest import QUASI, SENSITIVE
+from .conftest import QUASI, SENSITIVE, SETTINGS
 
 BROWSER = [
     shutil.which("chromium") or "chromium",
@@ -138,6 +139,20 @@ def test_the_command_writes_both_and_says_the_verdict(files, tmp_path, capsys):
     assert json.loads(figures.read_text())["copy"] == "public" and page.read_text().startswith(
         "<!doctype html>"
     )
+
+
+def test_what_is_spent_and_left_is_read_from_the_ledger(files, tmp_path):
+    for name in ("people", "others", "fresh"):
+        (tmp_path / f"{name}.csv").write_bytes(files[name].read_bytes())
+    settings = tmp_path / "people.toml"
+    settings.write_text(SETTINGS)
+    with obverse.open(settings) as curator:
+        curator.ask("DP-SELECT 0.25 COUNT(*) FROM people")
+    out = tmp_path / "out.json"
+    given = ["attack", str(tmp_path / "fresh.csv"), "--against", str(settings), "--json", str(out)]
+    assert main([*given, "--html", str(tmp_path / "out.html")]) == 0
+    about = json.loads(out.read_text())["about"]
+    assert about["spent"] == 0.25 and about["left"] > 0
 
 
 def test_the_same_seed_finds_the_same(files):

@@ -36,7 +36,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date", default="not said", help="when it is released")
     parser.add_argument("--epsilon", type=float, help="the ε that the ledger charged for it")
     parser.add_argument("--delta", type=float, default=0.0, help="and the δ")
-    parser.add_argument("--left", type=float, help="the ε that is left")
     parser.add_argument("--threshold", type=float, default=0.09, help="the risk accepted at most (0.09)")
     parser.add_argument("--seed", default="assess", help="what the draws follow from")
 
@@ -53,12 +52,14 @@ def run(args: argparse.Namespace) -> int:
         quasi=_names(args.quasi),
         sensitive=_names(args.sensitive),
     )
+    spent, left = _balance(args)
     said = Said(
         to=args.to,
         date=args.date,
         epsilon=args.epsilon,
         delta=args.delta,
-        left=args.left,
+        spent=spent,
+        left=left,
         threshold=args.threshold,
         seed=args.seed,
         command=_command(args),
@@ -78,6 +79,21 @@ def run(args: argparse.Namespace) -> int:
         )
     print(f"{page}, in {made.seconds:.0f} s")
     return 0
+
+
+def _balance(args: argparse.Namespace) -> tuple[float | None, float | None]:
+    """What all accounts have spent on the table and what is left, where there is a ledger."""
+    from obverse.curator.curator import open_settings
+    from obverse.data.settings import load
+
+    if Path(args.against).suffix != ".toml" or not load(args.against).ledger.exists():
+        return None, None
+    with open_settings(args.against) as curator:
+        for share in curator.budget().tables:
+            if not args.table or share.table == args.table:
+                left, spent = share.all.left, share.all.spent
+                return (None if spent is None else float(spent)), (None if left is None else float(left))
+    return None, None
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -21,6 +21,7 @@ class Said:
     date: str = "not said"
     epsilon: float | None = None
     delta: float = 0.0
+    spent: float | None = None
     left: float | None = None
     threshold: float = THRESHOLD
     seed: str = "assess"
@@ -45,7 +46,8 @@ def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
         command=said.command,
         to=said.to,
         date=said.date,
-        spent=said.epsilon,
+        charged=said.epsilon,
+        spent=said.spent,
         left=said.left,
     )
     listed = tuple(exposed(release, known, found))

@@ -53,6 +53,10 @@ svg { width: 180px; height: 18px; display: block }
   .attacks tr { display: block; padding: 5px 0; border-bottom: 1px solid var(--line) }
   .attacks th, .attacks td { display: inline-block; border: 0; padding: 1px 10px 1px 0 }
   .attacks td:nth-child(2) { display: block }
+  .attacks td:nth-child(3)::before { content: "right " }
+  .attacks td:nth-child(4)::before { content: "guess " }
+  .attacks td:nth-child(5)::before { content: "control " }
+  .attacks td:nth-child(6)::before { content: "risk " }
 }
 @media print {
   main { max-width: none; padding: 0 }

@@ -43,6 +43,7 @@ class About:
     command: str
     to: str = "not said"
     date: str = "not said"
+    charged: float | None = None
     spent: float | None = None
     left: float | None = None
 
@@ -261,7 +262,8 @@ def _facts(about: About) -> str:
             ("Date", about.date),
             ("Table", f"{about.rows:,} rows, {about.columns} columns"),
             ("Held against", about.against),
-            ("ε spent", amount(about.spent)),
+            ("ε charged for it", amount(about.charged)),
+            ("ε spent on the table", amount(about.spent)),
             ("ε left", amount(about.left)),
             ("SHA-256", about.sha256),
         )
