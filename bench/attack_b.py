@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from obverse.attack.base import Contest, View, judge, words
+from obverse.attack.base import Contest, Controls, View, judge, words
 from obverse.attack.membership import Confidence, Membership, dealt, matrix
 from obverse.attack.mixed import encode
 from obverse.attack.nearest import Nearest
@@ -96,8 +96,9 @@ def three(
     started = perf_counter()
     attack = SinglingOut(3 if single else 0)
     view = View({"release": release})
-    contest = Contest(attack, view, attack.truth(release, people), view, attack.truth(release, others))
-    out["singling out"] = contest.evidence().risk, perf_counter() - started
+    claims, truth = attack.run(view), attack.truths(release, people, others)
+    got = judge(attack, claims, truth[0], Controls(claims, truth[1]))
+    out["singling out"] = got.risk, perf_counter() - started
     started = perf_counter()
     linking = Linking(*halves(people.column_names), neighbours=int(single))
     out["linkability"] = (
@@ -119,12 +120,12 @@ def anonymeter() -> None:
     drawn = np.random.default_rng(2)
     three(people.slice(0, 2000), people, others, single=True)  # compiled before it is timed
     both = pa.concat_tables([people, others])
-    columns = {}
+    replaced, columns = drawn.permutation(15_000)[:9_000], {}
     for (
         name
     ) in both.column_names:  # two fifths copied, the rest put together from other people: a leaky synthesiser
         rows = np.arange(15_000)
-        rows[6_000:] = 15_000 + drawn.permutation(15_000)[:9_000]
+        rows[replaced] = 15_000 + drawn.permutation(15_000)[:9_000]
         columns[name] = both[name].take(rows)
     for kind, release in (("leaky", pa.table(columns)), ("copy", people)):
         ours = three(release, people, others, single=True)

@@ -56,10 +56,14 @@ class SinglingOut(Attack):
 
     def truth(self, release: pa.Table, people: pa.Table) -> NDArray[np.int64]:
         """For the judge: a description's own number where it fits exactly one of the people, else −1."""
-        both = encode([release, people], release.column_names)
-        described = self._described(both[0], release)
-        fits = Nearest(both[1]).holds(described)
-        return np.where(fits == 1, np.arange(len(described)), NOTHING)
+        return self.truths(release, people)[0]
+
+    def truths(self, release: pa.Table, *lists: pa.Table) -> list[NDArray[np.int64]]:
+        """The same for several lists of people, whose descriptions are made once."""
+        records, *held = encode([release, *lists], release.column_names)
+        described = self._described(records, release)
+        fits = [Nearest(people).holds(described) for people in held]
+        return [np.where(each == 1, np.arange(len(described)), NOTHING) for each in fits]
 
     def _described(self, records: Boxes, release: pa.Table) -> Boxes:
         """Descriptions as boxes, each of which holds one record of the release."""
