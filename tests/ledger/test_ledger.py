@@ -13,6 +13,7 @@ import pytest
 from obverse.errors import BadParameter, Broken, Forbidden, OverBudget
 from obverse.ledger import answers
 from obverse.ledger import ledger as module
+from obverse.ledger.book import Book
 from obverse.ledger.ledger import Ledger
 from obverse.ledger.policy import Account, Policy, limits
 from obverse.loss.loss import FREE, Sensitivity
@@ -221,6 +222,21 @@ def test_a_loss_of_all_is_the_sum_of_its_questions(ledger: Ledger, ask: Ask) -> 
         "account press: ε = 0.15 left of 0.25; 1 question of at most 2",
         "table people, all accounts: ε = 0.7 left of 1; 3 questions",
     ]
+
+
+def test_a_charge_and_its_answer_share_a_commit_when_they_come_close_together(
+    ledger: Ledger, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk whose commits take a second, an answer that comes within it costs no commit of its own."""
+    commits: list[int] = []
+    commit = Book.commit
+    monkeypatch.setattr(Book, "commit", lambda book: (commits.append(book.head.number), commit(book)))
+    monkeypatch.setattr("obverse.ledger.writer.LONGEST_WAIT", 1.0)
+    ledger._writer._took = 1.0
+    pending = ledger.submit(ask("how many?"))
+    ledger.keep(pending, b"17")
+    assert pending.receipt().number == 1
+    assert commits == [2]
 
 
 def test_one_call_is_few_frames_and_one_commit(ledger: Ledger, ask: Ask) -> None:
