@@ -157,7 +157,7 @@ def test_what_is_spent_and_left_is_read_from_the_ledger(files, tmp_path):
 
 def test_the_same_seed_finds_the_same(files):
     known = against(files["people"], quasi=QUASI, sensitive=SENSITIVE)
-    first, again = (json.loads(examine(files["copy"], known).json(curator=True)) for _ in range(2))
+    first, again = (json.loads(examine(files["banded"], known).json(curator=True)) for _ in range(2))
     for figures in (first, again):
         figures.pop("seconds")
         for each in figures["tried"]:

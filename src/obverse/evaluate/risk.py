@@ -222,24 +222,25 @@ class World:
 
     def describing(self) -> Tried:
         """Whole rows as descriptions."""
-        return self._described(Describing(self.size, self.known.ladders))
-
-    def _described(self, attack: SinglingOut | Describing) -> Tried:
-        """The descriptions, held against the people and against as many others where there are enough."""
-        view = View({"release": self.release})
-        truth, outside = attack.truth(self.release, self.known.people), self.known.control
-        enough = outside is not None and 2 * outside.num_rows >= self.known.people.num_rows
-        idle = attack.truth(self.release, outside) if outside is not None and enough else None
-        game = replace(self.game, baseline=0.0)
-        if self.copies:
-            game = replace(self.game, baseline=self._scrambled(attack), positive=self._planted(attack))
-        return Tried(Contest(attack, view, truth, None if idle is None else view, idle, game).evidence())
+        attack = Describing(self.size, self.known.ladders)
+        return self._described(attack, attack.run(View({"release": self.release})))
 
     def _predicates(self) -> Iterator[Tried]:
         """A few columns as descriptions, where any such description fits one released row."""
         attack = SinglingOut(min(3, self.release.num_columns))
-        if len(attack.run(View({"release": self.release})).made):
-            yield self._described(attack)
+        claims = attack.run(View({"release": self.release}))
+        if len(claims.made):
+            yield self._described(attack, claims)
+
+    def _described(self, attack: SinglingOut | Describing, claims: Claims) -> Tried:
+        """The descriptions, held against the people and against as many others where there are enough."""
+        truth, outside, control = attack.truth(self.release, self.known.people), self.known.control, None
+        if outside is not None and 2 * outside.num_rows >= self.known.people.num_rows:
+            control = Controls(claims, attack.truth(self.release, outside))
+        game = replace(self.game, baseline=0.0)
+        if self.copies:
+            game = replace(self.game, baseline=self._scrambled(attack), positive=self._planted(attack))
+        return Tried(judge(attack, claims, truth, control, game))
 
     def _scrambled(self, attack: SinglingOut | Describing) -> float:
         """How often descriptions fit one person when each column is shuffled by itself: what a guess gets."""
