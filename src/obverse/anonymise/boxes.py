@@ -190,8 +190,11 @@ def labels(
     line: Lines, j: int, domain: Domain, ladder: Ladder | None, boxes: NDArray[np.int64]
 ) -> tuple[list[Test], Ints]:
     """The different labels of one column with the values they stand for, and which each class has."""
-    pairs, which = np.unique(boxes[:, 2 * j : 2 * j + 2], axis=0, return_inverse=True)
-    return [_test(line, j, domain, ladder, int(a), int(b)) for a, b in pairs], which.reshape(-1)
+    first, last = boxes[:, 2 * j], boxes[:, 2 * j + 1]
+    _, places, which = np.unique(
+        first if line.kind[j] == SET else first << 32 | last, return_index=True, return_inverse=True
+    )
+    return [_test(line, j, domain, ladder, int(first[i]), int(last[i])) for i in places], which
 
 
 def _test(line: Lines, j: int, domain: Domain, ladder: Ladder | None, a: int, b: int) -> Test:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from obverse.anonymise.codes import Ints, encode
+from obverse.anonymise.codes import encode
 from obverse.anonymise.measure import Figures
 from obverse.anonymise.search import Classes
 
@@ -50,7 +50,7 @@ def page(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figure
 def _learned(table: pa.Table, classes: Classes, name: str) -> list[str]:
     """Homogeneity: classes with one value. Skewness: how far a class moves the belief in a value."""
     domain, codes = encode(name, table[name])
-    label = _class_numbers(classes)
+    label = classes.number
     kept = label >= 0
     if not kept.any():
         return []
@@ -72,14 +72,6 @@ def _learned(table: pa.Table, classes: Classes, name: str) -> list[str]:
             f"{name}: suppression moved the distribution by {moved:.4f}; classes are compared with kept rows"
         ]
     return lines
-
-
-def _class_numbers(classes: Classes) -> Ints:
-    """The class of each kept row by its labels; −1 where suppressed."""
-    key = np.zeros(len(classes.keep), np.int64)
-    for its in classes.which:
-        _, key = np.unique(key * (int(its.max(initial=0)) + 2) + its + 1, return_inverse=True)
-    return np.where(classes.keep, key, -1)
 
 
 def _dearest(table: pa.Table, classes: Classes, j: int, name: str) -> str:

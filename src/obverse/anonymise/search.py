@@ -42,9 +42,14 @@ class Classes:
     recoding: Recoding
     which: tuple[Ints, ...]
     exact: tuple[bool, ...]
-    keep: NDArray[np.bool_]
+    number: Ints
     by_column: tuple[float, ...]
     note: str = ""
+
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        """Which rows stay."""
+        return self.number >= 0
 
     @property
     def loss(self) -> float:
@@ -197,7 +202,7 @@ def boxed(prepared: Prepared, items: Items, item: Ints, label: Ints, classes: in
     )
     row_class = place[label[item]]
     exact = tuple(bool(x) for x in (price == 0).all(axis=0))
-    return Classes(made, tuple(its[row_class] for _, its in named), exact, row_class >= 0, by_column)
+    return Classes(made, tuple(its[row_class] for _, its in named), exact, row_class, by_column)
 
 
 def _full_domain(
@@ -207,7 +212,8 @@ def _full_domain(
     best = finder.best(limit)
     if best is None:
         raise Withheld(f"this cannot be reached with at most {limit:.1%} of the rows suppressed")
-    keep = best.label[item] >= 0
+    number = best.label[item]
+    keep = number >= 0
     line, which, tests, by_column = prepared.line, [], [], []
     for j, (domain, ladder) in enumerate(zip(prepared.domains, prepared.ladders, strict=True)):
         assert ladder is not None and line.kind[j] == TREE
@@ -220,4 +226,4 @@ def _full_domain(
     made = Recoding(tuple(domain.name for domain in prepared.domains), tuple(tests))
     exact = tuple(step == 0 for step in best.node)
     note = f"the best of {best.nodes} full-domain recodings, proved after looking at {best.evaluated}"
-    return Classes(made, tuple(which), exact, keep, tuple(by_column), note)
+    return Classes(made, tuple(which), exact, number, tuple(by_column), note)
