@@ -264,6 +264,41 @@ def _distinct_by_person(
     return _grouped(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
 
 
+def people(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...]) -> exp.Select:
+    """How many units each group has, a unit in at most `most_groups` of them: which, a hash of unit and group says."""
+    if rows.unit.column is None:
+        return _grouped(_from(rows, where), keys, [exp.Count(this=exp.Star())])
+    named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
+    pairs = _from(rows, where).select(exp.alias_(_person(rows), "u"), *named).distinct()
+    columns = [exp.column(f"k{i}") for i in range(len(keys))]
+    texts = [
+        exp.func("COALESCE", exp.Cast(this=c, to=TEXT), exp.Literal.string(""))
+        for c in (exp.column("u"), *columns)
+    ]
+    hashed = exp.MD5(
+        this=exp.func("CONCAT", *[part for text in texts for part in (text, exp.Literal.string("|"))])
+    )
+    order = exp.Order(expressions=[exp.Ordered(this=hashed)])
+    rank = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("u")], order=order)
+    ranked = exp.select(*columns, exp.alias_(rank, "r")).from_(pairs.subquery("pairs"))
+    most = exp.Literal.number(str(most_groups(rows)))
+    kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
+    return _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
+
+
+def most_groups(rows: Rows) -> int:
+    """In how many groups one unit counts, at most."""
+    if rows.unit.column is None:
+        return 1
+    return min(rows.unit.rows, rows.unit.groups or rows.unit.rows)
+
+
+def naming_sensitivity(rows: Rows) -> Sensitivity:
+    """How far the numbers of units move: each by one at most, in so many groups."""
+    twice = 2 if rows.neighbours is Neighbours.REPLACE else 1
+    return Sensitivity.of(1, numbers=twice * most_groups(rows))
+
+
 def _from(rows: Rows, where: exp.Expr | None) -> exp.Select:
     select = exp.Select(from_=exp.From(this=rows.source))
     return select if where is None else select.where(where, copy=False)

@@ -26,13 +26,14 @@ Cell = Category | float | None
 class Answer:
     """Rows of released values, and of each number how far the noise may have moved it.
 
-    `totals` are the noisy whole numbers that everything else follows from: a list for each group.
+    `totals` are the noisy whole numbers that everything else follows from: a list for each of the `groups`.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     margins: tuple[tuple[float | None, ...], ...]
     totals: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[Category, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,7 +64,7 @@ class Answered(Release[Answer]):
 
     def interval(self, confidence: float = 0.95) -> tuple[tuple[tuple[float, float] | None, ...], ...]:
         """For each number the interval that holds what the noise hid, in `confidence` of all runs."""
-        answer = self.plan.present(self.value.totals, Fraction(confidence))
+        answer = self.plan.present(self.value.groups, self.value.totals, Fraction(confidence))
         return tuple(
             tuple(
                 None if margin is None else (_float(cell) - margin, _float(cell) + margin)

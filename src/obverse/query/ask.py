@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from obverse.data.schema import Schema
+from obverse.errors import BadQuestion
 from obverse.query.bound import bound
-from obverse.query.choose import choose
+from obverse.query.choose import choose, name
 from obverse.query.parse import parse
 from obverse.query.plan import AskPlan
 from obverse.query.resolve import resolve
@@ -30,12 +31,25 @@ class Ask:
         hidden = terms.smallest_group if question.keys else None
         bounded = bound(question, count_rows=hidden is not None)
         options = parsed.options
-        noisy = choose(
-            question.relation.rows,
-            bounded.measures,
-            bool(question.keys),
-            terms.epsilon if options.epsilon is None else options.epsilon,
-            terms.delta if options.delta is None else options.delta,
-        )
+        rows = question.relation.rows
+        epsilon = terms.epsilon if options.epsilon is None else options.epsilon
+        delta = terms.delta if options.delta is None else options.delta
+        naming = None
+        if question.found:
+            share = epsilon / (len(bounded.measures) + 1)
+            naming = name(rows, share, _needed(delta))
+            epsilon, delta = epsilon - share, Fraction(0)
+        noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, delta)
         confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence
-        return AskPlan(parsed.text, question, noisy, bounded.recipes, confidence, hidden, options.nonnegative)
+        return AskPlan(
+            parsed.text, question, noisy, bounded.recipes, confidence, hidden, options.nonnegative, naming
+        )
+
+
+def _needed(delta: Fraction) -> Fraction:
+    if not delta:
+        raise BadQuestion(
+            "GROUP BY finds groups in the data here, and to name one a δ is needed: add categories to the schema, "
+            "or end with WITH (delta = 1e-6)"
+        )
+    return delta

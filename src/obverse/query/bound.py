@@ -1,13 +1,12 @@
 """Each aggregate → bounded measures, and how the answer is made of their totals.
 
-COUNT and SUM are totals. AVG is a centred total over a count: with m the middle of the bounds, AVG = m + Σ(x − m)/n,
-whose sum has half the sensitivity that Σx would have.
+COUNT and SUM are totals; AVG, VAR and STDDEV are made of centred totals and a count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
@@ -16,19 +15,9 @@ from sqlglot import exp
 from obverse.data.bounding import Measure, clamped, column_on_grid, on_grid, step
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
+from obverse.query.recipes import Mean, Recipe, Total, Variance
 from obverse.query.resolve import Aggregate, Question
-from obverse.query.typed import Typed, finite_sql
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How one aggregate is made of totals, by their places: a total, or `middle` + total/count within bounds."""
-
-    total: int
-    count: int | None = None
-    middle: Fraction = Fraction(0)
-    low: Fraction = Fraction(0)
-    high: Fraction = Fraction(0)
+from obverse.query.typed import Typed, as_double, double, finite_sql
 
 
 @dataclass(frozen=True)
@@ -48,16 +37,18 @@ def bound(question: Question, count_rows: bool) -> Bounded:
             measures.append(measure)
         return measures.index(measure)
 
-    recipes = []
+    recipes: list[Recipe] = []
     if count_rows:
         place(Measure(None, 1, 1))
     for aggregate in question.aggregates:
         if aggregate.function == "COUNT":
-            recipes.append(Recipe(place(_count(question, aggregate))))
+            recipes.append(Total(place(_count(question, aggregate))))
         elif aggregate.function == "SUM":
-            recipes.append(Recipe(place(_sum(question, aggregate)[0])))
-        else:
+            recipes.append(Total(place(_sum(question, aggregate)[0])))
+        elif aggregate.function == "AVG":
             recipes.append(_average(question, aggregate, place))
+        else:
+            recipes.append(_variance(question, aggregate, place))
     return Bounded(tuple(measures), tuple(recipes))
 
 
@@ -112,8 +103,34 @@ def _where_to_add(question: Question, value: Typed) -> str:
     return f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}"
 
 
-def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Recipe:
+def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Mean:
     measure, centre = _sum(question, aggregate, centred=True)
     assert aggregate.value is not None and aggregate.value.interval is not None
     counted = place(Measure(finite_sql(aggregate.value), 1, 1))
-    return Recipe(place(measure), counted, centre * measure.grid, *aggregate.value.interval)
+    return Mean(place(measure), counted, centre * measure.grid, *aggregate.value.interval)
+
+
+def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Variance:
+    """Of z = x − m with m the middle of the bounds: sums of z and z², and a count."""
+    value = aggregate.value
+    _sum(question, aggregate)  # refuses what has no bounds
+    assert value is not None and value.interval is not None
+    low, high = value.interval
+    half = (high - low) / 2
+    centred = exp.Paren(
+        this=exp.Sub(this=as_double(replace(value, sql=finite_sql(value))), expression=constant(low + half))
+    )
+    z = Typed(centred, Type.REAL, (-half, half))
+    zz = Typed(
+        exp.Paren(this=exp.Mul(this=centred, expression=centred)), Type.REAL, (Fraction(0), half * half)
+    )
+    places = [place(_sum(question, replace(aggregate, value=part))[0]) for part in (z, zz)]
+    counted = place(Measure(finite_sql(value), 1, 1))
+    sample, root = not aggregate.function.endswith("_POP"), aggregate.function.startswith("STDDEV")
+    return Variance(places[0], places[1], counted, half * half, sample, root)
+
+
+def constant(value: Fraction) -> exp.Expr:
+    """A number as a DOUBLE literal."""
+    literal = exp.Literal.number(repr(abs(float(value))))
+    return double(exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from obverse.data.bounding import Measure, Rows, out_grid, sensitivity
+from obverse.data.bounding import Measure, Rows, naming_sensitivity, out_grid, sensitivity
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
 from obverse.loss.curves import zcdp_profile
 from obverse.loss.loss import FREE, Loss, Sensitivity
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
+from obverse.mechanisms.partition import GaussianNamedCounts, Partition
+from obverse.noise.entropy import Entropy
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,35 @@ def _less_noise(
         return max(mechanism.interval(confidence) for mechanism in mechanisms)
 
     return other if width(other) < width(one) else one
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Which groups may be named at all, by how many units they have."""
+
+    mechanism: Partition | GaussianNamedCounts
+    sensitivity: Sensitivity
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss(self.sensitivity)
+
+    def named(self, units: list[int], entropy: Entropy) -> list[bool]:
+        """For each group whether it is named."""
+        return [bool(said) for said in self.mechanism.release(units, entropy)]
+
+
+def name(rows: Rows, epsilon: Fraction, delta: Fraction) -> Naming:
+    """The rule that costs (ε, δ) and names the smaller groups: the optimal one for each group, or Gaussian for all."""
+    distance = naming_sensitivity(rows)
+    groups, delta = int(distance.l1), delta * Fraction(1023, 1024)  # what summing up loses by rounding
+    optimal = Partition(epsilon / groups, delta / groups)
+    gaussian = GaussianNamedCounts.at(
+        _largest_rho(float(epsilon), float(delta / 2)), delta / 2, groups=groups
+    )
+    if groups == 1 or optimal.chance(gaussian.threshold) > Fraction(1, 2):
+        return Naming(optimal, distance)
+    return Naming(gaussian, distance)
 
 
 def whole_loss(totals: tuple[NoisyTotal, ...]) -> Loss:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
 from sqlglot import exp
 
-from obverse.data.bounding import apart, totals
+from obverse.data.bounding import apart, people, totals
 from obverse.data.schema import Category
 from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
@@ -18,8 +20,8 @@ from obverse.errors import Broken
 from obverse.loss.loss import Loss
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell
-from obverse.query.bound import Recipe
-from obverse.query.choose import NoisyTotal, whole_loss
+from obverse.query.choose import Naming, NoisyTotal, whole_loss
+from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, margin, reach, value
 from obverse.query.resolve import Order, Question
 from obverse.release import Accuracy, Kind
@@ -38,6 +40,7 @@ class AskPlan:
     confidence: Fraction
     smallest_group: int | None = None
     nonnegative: bool = False
+    naming: Naming | None = None
     kind: Kind = "answer"
 
     @property
@@ -46,7 +49,8 @@ class AskPlan:
 
     @cached_property
     def guarantee(self) -> Loss:
-        return whole_loss(self.noisy)
+        loss = whole_loss(self.noisy)
+        return loss if self.naming is None else loss + self.naming.loss
 
     @cached_property
     def selects(self) -> tuple[tuple[tuple[int, ...], exp.Select], ...]:
@@ -64,24 +68,23 @@ class AskPlan:
     def key(self) -> str:
         """The question as its tokens, the noise it gets, and how the answer is shown."""
         noise = ", ".join(f"{total.mechanism} {total.grid}" for total in self.noisy)
-        return f"ask {self.text}\n{noise}\n{self.confidence} {self.smallest_group} {self.nonnegative}"
+        return f"ask {self.text}\n{noise}\n{self.naming}\n{self.confidence} {self.smallest_group} {self.nonnegative}"
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
         """The noise's ± of each aggregate; an average's is worked out when its count is known."""
         stated = []
         for aggregate, recipe in zip(self.question.aggregates, self.recipes, strict=True):
-            size = float(self.noisy[recipe.total].margin(float(self.confidence)))
-            note = "" if recipe.count is None else "of the centred sum, to be divided by the count"
-            stated.append(Accuracy(aggregate.text, size, float(self.confidence), note))
+            size = float(self.noisy[recipe.totals[0]].margin(float(self.confidence)))
+            stated.append(Accuracy(aggregate.text, size, float(self.confidence), recipe.note))
         return tuple(stated)
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> tuple[Group, ...]:
         """Every group that is answered, in the order of the declared values."""
-        return list(product(*(key.domain for key in self.question.keys)))
+        return tuple(product(*(key.domain or () for key in self.question.keys)))
 
     def run(self, tables: Tables, entropy: Entropy) -> Answer:
-        groups = self.groups()
+        groups = self.groups() if self.naming is None else self._named(self.naming, tables, entropy)
         exact = [[0] * len(groups) for _ in self.noisy]
         places = {_folded(group): place for place, group in enumerate(groups)}
         for which, select in self.selects:
@@ -95,12 +98,23 @@ class AskPlan:
             total.mechanism.release_many(values, entropy)
             for total, values in zip(self.noisy, exact, strict=True)
         ]
-        return self.present(tuple(zip(*released, strict=True)), self.confidence)
+        return self.present(groups, tuple(zip(*released, strict=True)), self.confidence)
 
-    def present(self, noisy: tuple[tuple[int, ...], ...], confidence: Fraction) -> Answer:
+    def _named(self, naming: Naming, tables: Tables, entropy: Entropy) -> tuple[Group, ...]:
+        """The groups that have enough units to be named, in the order of their values and not of the rows."""
+        keys = tuple(key.sql for key in self.question.keys)
+        found = tables.run(people(self.question.relation.rows, _within(self.question), keys))
+        units = {_folded(row[:-1]): int(row[-1] or 0) for row in found}
+        ordered = sorted(units, key=lambda group: [(cell is None, str(type(cell)), cell) for cell in group])
+        said = naming.named([units[group] for group in ordered], entropy)
+        return tuple(group for group, named in zip(ordered, said, strict=True) if named)
+
+    def present(
+        self, groups: tuple[Group, ...], noisy: tuple[tuple[int, ...], ...], confidence: Fraction
+    ) -> Answer:
         """The answer that noisy totals make: post-processing, as often as one likes."""
         question = self.question
-        lines = [(self._row(key, steps), steps) for key, steps in zip(self.groups(), noisy, strict=True)]
+        lines = [(self._row(key, steps), steps) for key, steps in zip(groups, noisy, strict=True)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
             lines = _ordered(lines, order)
@@ -112,11 +126,12 @@ class AskPlan:
             margins.append(
                 tuple(self._margin(i, each, row, steps, confidence) for i, each in enumerate(found))
             )
-        return Answer(tuple(item.name for item in question.items), tuple(rows), tuple(margins), noisy)
+        names = tuple(item.name for item in question.items)
+        return Answer(names, tuple(rows), tuple(margins), noisy, groups)
 
     def _row(self, key: Group, steps: tuple[int, ...]) -> Row:
         numbers = self._numbers(steps)
-        return Row(key, [_made(recipe, numbers) for recipe in self.recipes])
+        return Row(key, [recipe.value(numbers) for recipe in self.recipes])
 
     def _numbers(self, steps: tuple[int, ...]) -> list[Fraction]:
         numbers = [step * total.grid for step, total in zip(steps, self.noisy, strict=True)]
@@ -146,7 +161,7 @@ class AskPlan:
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)
         ]
-        around = [_range(recipe, ranges) for recipe in self.recipes]
+        around = [recipe.range(ranges) for recipe in self.recipes]
         return margin(found, reach(self.question.items[item].tree, row, around))
 
     @cached_property
@@ -155,53 +170,42 @@ class AskPlan:
         used = []
         for item in self.question.items:
             places = {int(c.name) for c in item.tree.find_all(exp.Column) if c.table == "§aggregate"}
-            chosen = [self.recipes[place] for place in places]
-            counts = {recipe.count for recipe in chosen if recipe.count is not None}
-            used.append(frozenset({recipe.total for recipe in chosen} | counts))
+            used.append(frozenset(total for place in places for total in self.recipes[place].totals))
         return tuple(used)
 
     def pack(self, value: Answer) -> bytes:
-        return json.dumps(value.totals, separators=(",", ":")).encode()
+        named = None if self.naming is None else value.groups
+        return json.dumps([named, value.totals], separators=(",", ":")).encode()
 
     def unpack(self, kept: bytes) -> Answer:
-        noisy = json.loads(kept)
-        if len(noisy) != len(self.groups()):
+        named, noisy = json.loads(kept)
+        groups = self.groups() if named is None else tuple(tuple(group) for group in named)
+        if len(noisy) != len(groups) or (named is None) != (self.naming is None):
             raise Broken("a kept answer does not fit its plan")
-        return self.present(tuple(tuple(row) for row in noisy), self.confidence)
+        return self.present(groups, tuple(tuple(row) for row in noisy), self.confidence)
 
 
 def _within(question: Question) -> exp.Expr | None:
     """Of a person only rows of the groups that are answered count against their share; rows alone need no share."""
     keys = () if question.relation.rows.unit.column is None else question.keys
-    inside = [exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys]
+    inside = [
+        exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys if key.domain
+    ]
     conditions = [exp.Paren(this=question.where)] if question.where is not None else []
     return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
 
 
-def _folded(group: tuple[Held, ...] | Group) -> tuple[Held, ...]:
-    """A key as every engine gives it: 3 and 3.0 are one group, true and 1 are not."""
-    return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in group)
+def _folded(group: tuple[Held, ...] | Group) -> Group:
+    """A key as every engine gives it, and as JSON keeps it: 3 and 3.0 are one group, true and 1 are not."""
+    return tuple(_plain(cell) for cell in group)
 
 
-def _made(recipe: Recipe, numbers: list[Fraction]) -> Fraction:
-    """An aggregate's value; an average of fewer than one is that of one."""
-    total = numbers[recipe.total]
-    if recipe.count is None:
-        return total
-    mean = recipe.middle + total / max(numbers[recipe.count], Fraction(1))
-    return min(max(mean, recipe.low), recipe.high)
-
-
-def _range(recipe: Recipe, ranges: list[Range]) -> Range:
-    """The range an aggregate lies in when its totals lie in theirs."""
-    around = ranges[recipe.total]
-    if recipe.count is None:
-        return around
-    one, counted = Fraction(1), ranges[recipe.count]
-    if counted.high < 1:
-        return Range(recipe.low, recipe.high)
-    mean = Range(recipe.middle, recipe.middle) + around / Range(max(counted.low, one), counted.high)
-    return mean.within(recipe.low, recipe.high)
+def _plain(cell: object) -> Category:
+    if isinstance(cell, date):
+        return cell.isoformat()
+    if isinstance(cell, float | Decimal) and cell == int(cell):
+        return int(cell)
+    return cell  # type: ignore[return-value]
 
 
 Line = tuple[Row, tuple[int, ...]]

@@ -17,15 +17,25 @@ from obverse.query.typed import Read, Typed, condition, shown
 
 MOST_GROUPS = 1_000_000
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "COUNT",
+    exp.Sum: "SUM",
+    exp.Avg: "AVG",
+    exp.Variance: "VAR",
+    exp.VariancePop: "VAR_POP",
+    exp.Stddev: "STDDEV",
+    exp.StddevSamp: "STDDEV",
+    exp.StddevPop: "STDDEV_POP",
+}
 KEY, AGGREGATE = "§key", "§aggregate"
 
 
 @dataclass(frozen=True)
 class Key:
-    """One GROUP BY expression and every value it may take."""
+    """One GROUP BY expression and every value it may take; None where its values are to be found in the data."""
 
     sql: exp.Expr
-    domain: tuple[Category, ...]
+    domain: tuple[Category, ...] | None
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,11 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether its groups are found in the data."""
+        return any(key.domain is None for key in self.keys)
 
 
 def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
@@ -113,19 +128,11 @@ def _keys(select: exp.Select, read: Read) -> tuple[Key, ...]:
     if extra := [name for name, value in group.args.items() if value and name != "expressions"]:
         raise BadQuestion(f"GROUP BY {extra[0].strip('_').upper()} is not answered: list the keys")
     found = [read(_named(node, select)) for node in group.expressions]
-    keys = tuple(Key(key.sql, _domain(key, node)) for key, node in zip(found, group.expressions, strict=True))
-    if (groups := prod(len(key.domain) for key in keys)) > MOST_GROUPS:
+    keys = tuple(Key(key.sql, key.domain) for key in found)
+    groups = prod(len(key.domain) for key in keys if key.domain is not None)
+    if groups > MOST_GROUPS:
         raise BadQuestion(f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered at once")
     return keys
-
-
-def _domain(key: Typed, node: exp.Expr) -> tuple[Category, ...]:
-    if key.domain is None:
-        raise BadQuestion(
-            f"GROUP BY {shown(node)} names groups because they exist, and so gives away who is there: "
-            f"add categories{'' if key.column is None else f' for {key.column.name}'} to the schema"
-        )
-    return key.domain
 
 
 def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
@@ -255,9 +262,11 @@ class _Resolver:
                 exp.Count(this=exp.Star()),
                 inner.this if only is None else exp.and_(only, inner.this),
             )
-        function = {exp.Count: "COUNT", exp.Sum: "SUM", exp.Avg: "AVG"}.get(type(inner))
+        function = FUNCTIONS.get(type(inner))
         if function is None:
-            raise BadQuestion(f"{shown(node)} is not answered: COUNT, SUM and AVG are")
+            raise BadQuestion(
+                f"{shown(node)} is not answered: {', '.join(dict.fromkeys(FUNCTIONS.values()))} are"
+            )
         argument, distinct = inner.this, isinstance(inner.this, exp.Distinct)
         if distinct:
             if function != "COUNT" or len(argument.expressions) != 1:
