@@ -66,6 +66,7 @@ def lost(path: Path, said: list[list[str]]) -> int:
     if not said:
         return 0
     connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(60_000)
     there = {
         f"{number} {seal.hex()}" for number, seal in connection.execute("SELECT number, seal FROM journal")
     }

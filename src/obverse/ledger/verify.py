@@ -24,6 +24,7 @@ from obverse.ledger.answers import Answers
 from obverse.ledger.journal import GENESIS, Adopted, Kept, Line, read, seal, write
 from obverse.ledger.store import (
     ALL,
+    BUSY,
     Total,
     Whose,
     connect,
@@ -129,6 +130,7 @@ class _Check:
         left_open = logged(self._path)
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(left_open))
+        connection.set_busy_timeout(BUSY)
         try:
             connection.execute("BEGIN")
             if not fits(connection):
