@@ -128,6 +128,12 @@ def test_has_cases_and_a_planted_bug(name):
     assert listed(name, "PLANTED", 1), f"{name} has no planted bug: write {place_of_proofs(name)}"
 
 
+@pytest.mark.parametrize("name", FOUND)
+def test_says_how_wrong_it_may_be(name):
+    """By an interval; a respondent's own mechanism by the standard error of its estimate."""
+    assert hasattr(FOUND[name], "interval") or hasattr(FOUND[name], "estimate")
+
+
 @pytest.mark.parametrize(("name", "case"), of_all("CASES", 0))
 def test_no_event_exceeds_the_profile(name, case):
     mechanism, value, neighbour, sensitivity = case

@@ -80,3 +80,7 @@ def test_what_is_not_prepared_is_not_shown():
 def test_bad_scales_are_refused(scales):
     with pytest.raises(BadParameter):
         Gradual(scales)
+
+
+def test_the_interval_is_the_sharpest_ones():
+    assert WALK.interval(0.95) == 3

@@ -75,3 +75,11 @@ def test_errors_are_as_small_as_the_issue_asks():
 def test_bad_ranges_are_refused(make):
     with pytest.raises(BadParameter):
         make()
+
+
+def test_errors_have_the_variance_stated():
+    mechanism, entropy, cells = LongRanges(300, E), Keyed("variance"), np.arange(300)
+    off = [mechanism.release(cells, entropy)[40:200].sum() - cells[40:200].sum() for _ in range(600)]
+    assert np.var(off) == pytest.approx(mechanism.variance(40, 200), rel=0.25)
+    middle = [mechanism.release(cells, entropy)[75:225].sum() - cells[75:225].sum() for _ in range(400)]
+    assert np.mean(np.abs(middle) <= mechanism.interval(0.9)) == pytest.approx(0.9, abs=0.06)

@@ -126,3 +126,9 @@ def test_a_row_weight_is_refused():
 def test_an_epsilon_that_names_nobody_is_refused():
     with pytest.raises(BadParameter, match="million"):
         Partition(Fraction(1, 10**9), Fraction(1, 10**9))
+
+
+def test_enough_people_are_named_as_often_as_stated():
+    rule = Partition(E, D)
+    needed = rule.interval(0.9)
+    assert rule.chance(needed) >= 0.9 > rule.chance(needed - 1)

@@ -106,3 +106,14 @@ def test_epsilon_is_for_each_value_of_a_person():
 def test_bad_requests_are_refused(make, says):
     with pytest.raises(BadParameter, match=says):
         make()
+
+
+def test_ranks_stay_within_the_interval():
+    mechanism, entropy, values = (
+        Quantiles.at(DECILES, 0, 9999, Fraction(2)),
+        Keyed("interval"),
+        np.arange(0, 10_000, 5),
+    )
+    for _ in range(50):
+        found = values.searchsorted(mechanism.release(values, entropy))
+        assert np.abs(found - np.arange(200, 2000, 200)).max() <= mechanism.interval(0.9)

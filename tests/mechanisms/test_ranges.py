@@ -97,3 +97,10 @@ def test_huge_counts_do_not_wrap():
 def test_bad_ranges_are_refused(make):
     with pytest.raises(BadParameter):
         make()
+
+
+def test_interval_holds_what_it_says_over_all_ranges():
+    mechanism, entropy, cells = LaplaceRanges((24,), E), Keyed("interval"), np.arange(24)
+    off = [np.append(0, (mechanism.release(cells, entropy) - cells).cumsum()) for _ in range(200)]
+    wrong = [abs(sums[high] - sums[low]) for sums in off for low in range(24) for high in range(low + 1, 25)]
+    assert np.mean(np.array(wrong) <= mechanism.interval(0.9)) == pytest.approx(0.9, abs=0.04)

@@ -74,3 +74,12 @@ def test_clear_answers_are_told_apart():
 def test_bad_vectors_are_refused(make):
     with pytest.raises(BadParameter):
         make()
+
+
+def test_clear_answers_are_all_told_right_as_often_as_stated():
+    vector, entropy = SparseVector.at(Fraction(1), COUNTS, threshold=0, hits=1), Keyed("interval")
+    far = vector.interval(0.9, 10)
+    right = [
+        vector.release((-far - 1,) * 9 + (far + 1,), entropy) == (False,) * 9 + (True,) for _ in range(400)
+    ]
+    assert np.mean(right) > 0.9

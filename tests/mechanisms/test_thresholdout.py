@@ -39,3 +39,10 @@ def test_what_it_does_not_is_answered_with_noise_and_spent():
 def test_bad_parameters_are_refused(parts):
     with pytest.raises(BadParameter):
         Thresholdout(*parts)
+
+
+def test_answers_stay_within_the_interval():
+    holdout, entropy = Thresholdout(20, Fraction(2), 5), Keyed("interval")
+    pairs = [(90, 100), (130, 100), (100, 100), (60, 100)]
+    said = [max(abs(answer - 100) for answer in holdout.release(pairs, entropy)) for _ in range(300)]
+    assert sum(off <= holdout.interval(0.9, 4) for off in said) > 270

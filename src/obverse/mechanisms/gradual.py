@@ -56,6 +56,10 @@ class Gradual(Mechanism[int, tuple[int, ...]]):
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         return pure_profile(float(self.pure(sensitivity)), epsilon)
 
+    def interval(self, confidence: float) -> int:
+        """How far the sharpest answer is off, at most, in this share of runs."""
+        return Laplace(self.scales[-1]).interval(confidence)
+
 
 class Sharpening:
     """A gradual answer at work: the secret rest stays here, and each step shows one more, once it is paid for.

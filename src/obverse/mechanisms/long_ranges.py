@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class LongRanges(Mechanism[Sequence[int] | Whole, Floats]):
 
     >>> from obverse.noise.entropy import Keyed
     >>> cells = LongRanges(3000, Fraction(1)).release([5] * 3000, Keyed("example"))
-    >>> 4900 < cells[1000:2000].sum() < 5100
+    >>> bool(4900 < cells[1000:2000].sum() < 5100)
     True
     """
 
@@ -71,7 +73,22 @@ class LongRanges(Mechanism[Sequence[int] | Whole, Floats]):
             noisy = sums + laplace(scale, sums.size, entropy)
             measured.append(noisy.astype(np.float64) / STEP**level)
             sums = _up(sums)
-        return _least_squares(measured, tuple(float(2 / share**2) for share in self.shares))
+        return _least_squares(measured, self._variances)
+
+    @property
+    def _variances(self) -> tuple[float, ...]:
+        return tuple(float(2 / share**2) for share in self.shares)
+
+    def variance(self, low: int, high: int) -> float:
+        """Of the total over cells low … high − 1: what least squares makes of that range itself."""
+        measured = [np.zeros(size) for size in _sizes(self.size)]
+        measured[0][low:high] = self._variances[0]
+        return float(_least_squares(measured, self._variances)[low:high].sum())
+
+    def interval(self, confidence: float) -> float:
+        """How far the total over the middle half is off, in this share of runs, by the normal approximation."""
+        middle = self.variance(self.size // 4, 3 * self.size // 4)
+        return NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(middle)
 
     def pure(self, sensitivity: Sensitivity) -> Fraction:
         """The shares of all levels together, in each of which a hat's weights sum to one for every cell."""

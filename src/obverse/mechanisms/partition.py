@@ -10,11 +10,12 @@ A person in up to C groups pays for C: that is in the sensitivity, `Sensitivity.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import erfc, exp, expm1, floor, log, log1p, sqrt
+from math import ceil, erfc, exp, expm1, floor, log, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,11 @@ class Partition(Mechanism[Sequence[int] | Whole, NDArray[np.bool_]]):
         """π(n): how likely a group of so many people is to be named."""
         chances = _chances(self.epsilon, self.delta)
         return Fraction(chances[min(people, len(chances) - 1)], 1 << BITS)
+
+    def interval(self, confidence: float) -> int:
+        """How many people a group needs to be named in this share of runs."""
+        chances = _chances(self.epsilon, self.delta)
+        return bisect_left(chances, ceil(confidence * (1 << BITS)))
 
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         """[DVGM22, Definition 2] for each group; together by [KOV15, Theorem 3.3]."""

@@ -77,6 +77,10 @@ class LaplaceRanges(Mechanism[NDArray[Any], Floats]):
         """Over all ranges, each as likely."""
         return _laplace_variance(self.scale) * _average(self.shape, self.strategy)
 
+    def interval(self, confidence: float) -> float:
+        """How far the total over a range is off, on average, in this share of runs, by the normal approximation."""
+        return NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(self.average_variance())
+
 
 @dataclass(frozen=True)
 class GaussianRanges(Mechanism[NDArray[Any], Floats]):

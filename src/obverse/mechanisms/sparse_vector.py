@@ -16,6 +16,7 @@ from obverse.loss.curves import pure_profile
 from obverse.loss.loss import Sensitivity
 from obverse.loss.number import positive
 from obverse.mechanisms.base import Mechanism
+from obverse.mechanisms.laplace import Laplace
 from obverse.mechanisms.lazily import Whole, whole
 from obverse.mechanisms.score import Score, apart
 from obverse.noise.draws import add_laplace
@@ -72,6 +73,15 @@ class SparseVector(Mechanism[Sequence[int] | Whole, tuple[bool, ...]]):
 
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         return pure_profile(float(self.pure(sensitivity)), epsilon)
+
+    def interval(self, confidence: float, answers: int) -> int:
+        """Answers further than this from the threshold are all told right in this share of runs.  [DR14, Theorem 3.24]
+
+        Half the chance of error is the threshold's, the other half shared by all that are asked.
+        """
+        spare = (1 - confidence) / 2
+        own = Laplace(self.threshold_scale).interval(1 - spare)
+        return own + Laplace(self.answer_scale).interval(1 - spare / answers)
 
 
 class Watching:

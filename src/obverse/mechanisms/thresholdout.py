@@ -11,6 +11,7 @@ from obverse.loss.curves import pure_profile
 from obverse.loss.loss import Sensitivity
 from obverse.loss.number import positive
 from obverse.mechanisms.base import Mechanism
+from obverse.mechanisms.laplace import Laplace
 from obverse.noise.draws import add_laplace
 from obverse.noise.entropy import Entropy
 
@@ -58,6 +59,13 @@ class Thresholdout(Mechanism[Pairs, tuple[int, ...]]):
 
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         return pure_profile(float(self.pure(sensitivity)), epsilon)
+
+    def interval(self, confidence: float, questions: int) -> int:
+        """How far any answer is from the holdout's own, at most, in this share of runs.  [DFHPRR15, Theorem 11]"""
+        spare = (1 - confidence) / (3 * questions)
+        thresholds = Laplace(2 * self.scale).interval(1 - spare)
+        unsaid = self.threshold + thresholds + Laplace(4 * self.scale).interval(1 - spare)
+        return max(unsaid, Laplace(self.scale).interval(1 - spare))
 
 
 class Checks:
