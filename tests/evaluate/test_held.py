@@ -34,10 +34,15 @@ def test_text_stays_text(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("a,b\n", "is empty"), ("a,a\n1,2\n", "names a column twice"), ("a,b\n1\n", "cannot be read")],
+    [
+        (b"a,b\n", "is empty"),
+        (b"a,a\n1,2\n", "names a column twice"),
+        (b"a,b\n1\n", "cannot be read"),
+        (b"\xff\xfe,b\n1,2\n", "cannot be read"),
+    ],
 )
 def test_a_file_that_is_no_table_is_refused(tmp_path, text, said):
-    (tmp_path / "r.csv").write_text(text)
+    (tmp_path / "r.csv").write_bytes(text)
     with pytest.raises(BadSource, match=said):
         rows(tmp_path / "r.csv")
     with pytest.raises(BadSource, match="no such file"):

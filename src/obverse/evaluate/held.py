@@ -123,9 +123,10 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
     texts = {} if like is None else {f.name: f.type for f in like.schema if pa.types.is_string(f.type)}
     try:
         table = _read(source.form, source.place, texts, missing)
+        names = table.column_names
     except (pa.ArrowInvalid, UnicodeDecodeError):
         raise BadSource(f"{path} cannot be read as {source.form.value}") from None
-    if len(set(table.column_names)) < table.num_columns:
+    if len(set(names)) < len(names):
         raise BadSource(f"{path} names a column twice")
     if not table.num_rows:
         raise BadSource(f"{path} is empty: it has a header and no rows")
