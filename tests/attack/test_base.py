@@ -42,6 +42,11 @@ def test_risk_is_what_the_release_adds_to_the_control():
     assert evidence.baseline == 0.25
 
 
+def test_the_baseline_is_the_commonest_truth_of_any_kind():
+    truth = np.array([None, "a", "a", ("b", 1)], dtype=object)
+    assert judge(Says(), scored(np.zeros(4)), truth).baseline == 0.5
+
+
 def test_absent_targets_count_against_the_attack():
     inside, outside = scored(np.ones(100)), scored(np.repeat([0.0, 1.0], [75, 25]))
     evidence = judge(Says(), inside, np.full(100, True), Controls(outside))
@@ -79,6 +84,13 @@ def test_epsilon_of_coins_is_the_odds_of_being_right():
     told = uniform(20_000, "bits") < bound(2.0)
     evidence = judge(Says(), scored(np.ones(20_000)), told, game=Game(coins=True))
     assert 1.85 < evidence.certified <= 2.0
+
+
+def test_coins_prove_nothing_where_the_release_may_fail_with_delta():
+    evidence = judge(
+        Says(), scored(np.ones(99)), np.full(99, True), game=Game(coins=True, ledger=1.0, delta=1e-6)
+    )
+    assert evidence.certified == 0
 
 
 def test_a_release_that_leaks_more_than_its_ledger_says_fails_loudly():

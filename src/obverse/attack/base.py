@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import platform
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -214,9 +215,10 @@ class Controls:
 class Game:
     """What the judge knows of the release and the game, besides the truth.
 
-    `coins`: the truth was drawn by independent fair coins, one a target. `ledger` and `delta`: the loss the
-    ledger charged. `groups`: masks over the targets. `baseline`: where a better guess is known than the
-    commonest truth.
+    `coins`: the truth was drawn by independent fair coins, one a target. `ledger` and `delta`: the loss charged
+    for what differs when one coin falls the other way or one member is absent (a changed value is a person less
+    and a person more, unless only counts of one of the two values were asked). `groups`: masks over the targets.
+    `baseline`: where a better guess is known than the commonest truth.
     """
 
     seed: str = ""
@@ -316,9 +318,9 @@ def words(count: int, entropy: Entropy) -> NDArray[np.uint64]:
 
 def _baseline(truth: NDArray[np.generic], control: Rate | None) -> float:
     """The share of the commonest truth; where all are alike (everybody is a member), what the control got."""
-    counts = np.unique(truth, return_counts=True)[1]
+    counts = Counter(truth.tolist())
     if len(counts) > 1:
-        return float(counts.max() / len(truth))
+        return max(counts.values()) / len(truth)
     return control.share if control else 0.0
 
 
@@ -336,9 +338,11 @@ def _certified(
 ) -> float:
     """The ε that these results prove from below, wrong with probability `doubt`; 0 where they prove none.
 
-    Coins: right claims are no likelier than Binomial(claims, e^ε/(1 + e^ε)).  [SNJ23, Theorem 5.2]
+    Coins: right claims are no likelier than Binomial(claims, e^ε/(1 + e^ε)), for pure ε.  [SNJ23, Theorem 5.2]
     Membership: TPR ≤ e^ε·FPR + δ.  [KOV15]
     """
+    if game.coins and game.delta:
+        return 0.0
     if game.coins:
         share = lower(int((claims.made & named).sum()), int(claims.made.sum()), doubt)
         return max(0.0, log(share / (1 - share))) if 0 < share < 1 else 0.0
