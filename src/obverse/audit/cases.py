@@ -21,6 +21,7 @@ from obverse.mechanisms.quantile import Quantiles
 from obverse.mechanisms.randomized_response import RandomizedResponse
 from obverse.mechanisms.ranges import GaussianRanges, LaplaceRanges
 from obverse.mechanisms.running_totals import RunningTotals
+from obverse.mechanisms.sampled_classes import SampledClasses
 from obverse.mechanisms.score import Score
 from obverse.mechanisms.sparse_vector import SparseVector
 from obverse.mechanisms.thresholdout import Thresholdout
@@ -66,6 +67,7 @@ def cases() -> tuple[Case, ...]:
         Case(LaplaceRanges((4,), F(1), "tree"), (0, 0, 0, 0), (0, 1, 0, 0), ONE),
         Case(GaussianRanges((3,), F(1, 2)), (0, 0, 0), (0, 1, 0), ONE),
         Case(LongRanges(46, F(1)), (0,) * 46, (1,) + (0,) * 45, ONE),
+        Case(SampledClasses(F(1, 2), 3, F(1)), (0,) * 8 + (1,) * 3, (0,) * 7 + (1,) * 3, ONE),
         Case(Gradual((F(5), F(1))), 0, 1, ONE),
         Case(Thresholdout(2, F(4), 2), ((0, 0), (0, 9)), ((0, 1), (0, 8)), ONE),
         Case(RunningTotals(3, F(1, 2)), (0, 1), (1, 1), ONE),

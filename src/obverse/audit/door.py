@@ -63,6 +63,9 @@ class Watched:
     def version(self, table: str) -> str:
         return str(self.edition)
 
+    def close(self) -> None:
+        pass
+
 
 Door = Callable[[Schema, Noting, Watched], Curator]
 

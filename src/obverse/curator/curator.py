@@ -94,6 +94,8 @@ class Curator:
 
     def close(self) -> None:
         self.ledger.close()
+        for tables in self._tables.values():
+            tables.close()
 
     def __enter__(self) -> Curator:
         return self

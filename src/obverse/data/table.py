@@ -30,3 +30,7 @@ class Tables(Protocol):
     def version(self, table: str) -> str:
         """What changes whenever the table's content may have changed."""
         ...
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        ...

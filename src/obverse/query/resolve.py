@@ -93,6 +93,8 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
                 f"{_clause(name)} is not answered: SELECT aggregates FROM one table WHERE … GROUP BY …"
             )
     source = Sources(schemas, {}).of(select)
+    if not source.private:
+        raise BadQuestion("every table here is public: there is nobody to protect, so put the question to it directly")
     where = select.args.get("where")
     resolver = _Resolver(source.reader, _keys(select, source.reader))
     items = tuple(resolver.item(node) for node in select.expressions)
