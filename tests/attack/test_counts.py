@@ -130,6 +130,14 @@ def test_tables_that_cannot_be_are_refused(adults, text):
         attack.run(View({"sexes": sexes, "adults": pa.table(adults)}, {"kinds": KINDS}))
 
 
+def test_totals_alone_say_how_many_and_where_and_no_more():
+    totals = pa.table({"block": [1, 2], "count": [2, 1]})
+    claims = Counts(("totals",), "kinds", ("sex", "adult"), "block").run(
+        View({"totals": totals}, {"kinds": KINDS})
+    )
+    assert [person[0] for person in claims.values] == [1, 1, 2] and not claims.made.any()
+
+
 def test_an_attack_without_tables_is_refused():
     with pytest.raises(BadParameter, match="at least one table"):
         Counts((), "kinds", ("sex",), "block").run(View(auxiliary={"kinds": KINDS}))

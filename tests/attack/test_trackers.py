@@ -90,7 +90,6 @@ def test_a_tracker_is_right_about_all_200_whom_the_limit_protects():
 
 def test_obverse_gives_no_more_away_than_its_epsilon():
     evidence = contest(obverse_account(), ledger=1.0).evidence()
-    assert 0 < evidence.claims < PEOPLE / 4
     assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
 
 

@@ -160,7 +160,9 @@ def _place(attack: Counts, larger: pa.Table, name: str, table: pa.Table) -> str:
 
 
 def _class(columns: Sequence[str]) -> str:
-    """A class as one value, missing where any part is."""
+    """A class as one value, missing where any part is; a table of totals has one class."""
+    if not columns:
+        return "0"
     known = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
     return f"CASE WHEN {known} THEN row({', '.join(map(quoted, columns))}) END"
 
