@@ -28,7 +28,10 @@ TABLE = pa.table(
 )
 
 
-def plan(schema=Schema("people", "people.csv", COLUMNS), **options):
+PEOPLE = Schema("people", "people.csv", COLUMNS)
+
+
+def plan(schema=PEOPLE, **options):
     given = {"epsilon": Fraction(1), "delta": 1e-6, "steps": (("age", 2), ("sex", 0)), **options}
     return SafeAnonymise("people", **given).plan({"people": schema}, Terms())
 
@@ -58,10 +61,7 @@ def test_what_is_not_public_is_refused():
         lambda: plan(steps=()),
         lambda: plan(epsilon=Fraction(0)),
         lambda: plan(Schema("people", "people.csv", COLUMNS, Unit("note"))),
-        lambda: (
-            plan(Schema("other", "other.csv", COLUMNS))
-            and SafeAnonymise("x", Fraction(1), 0.1, (("a", 0),)).plan({}, Terms())
-        ),
+        lambda: SafeAnonymise("x", Fraction(1), 0.1, (("a", 0),)).plan({}, Terms()),
     ):
         with pytest.raises((BadParameter, BadQuestion)):
             wrong()
