@@ -66,7 +66,7 @@ def test_two_hundred_kills_at_random_moments_lose_and_double_nothing(tmp_path: P
     path = tmp_path / "x.ledger"
     deaths, lost, acknowledged, whole = run("moments", path, 200)
     assert (deaths, lost, whole) == (200, 0, 1)
-    assert acknowledged > 1000
+    assert acknowledged >= 100
     assert replay(path, "100000")["people"] * 10 >= acknowledged
 
 

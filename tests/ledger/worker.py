@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import count
 from pathlib import Path
+from select import select
 from threading import Thread
 from time import sleep
 
@@ -130,7 +131,9 @@ def moments(path: Path, times: int) -> None:
 
     for run in range(times):
         process, reader = child(partial(work, run=run))
-        sleep(0.02 + draws.bits(10) / 1024 * 0.06)
+        if run % 2:
+            select([reader], [], [])  # dies at work; the others may die while they open the file
+        sleep(draws.bits(10) / 1024 * 0.06)
         os.kill(process, signal.SIGKILL)
         said, killed = acknowledged(process, reader)
         deaths += killed
