@@ -95,7 +95,7 @@ def secondary() -> None:
         "3-D 12 × 6 × 5": (flat(12, 6, 5), 30, 5),
     }
     for name, (dimensions, mean, threshold) in cases.items():
-        for seed in (1, 2):
+        for seed in (1,):
             pattern = small_cells(dimensions, skewed(dimensions, seed, mean), threshold)
             begun = process_time()
             found = int((suppress(pattern) & ~pattern.primary).sum())

@@ -21,6 +21,7 @@ RECOVERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns, figures", RECOVERED.items(), ids=["2-D", "3-D", "countries"])
 def test_hiding_small_counts_alone_protects_almost_nothing(memory, columns, figures):
     dimensions = tuple(Dimension.from_rungs(column, [], closed=False) for column in columns)

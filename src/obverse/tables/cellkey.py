@@ -113,7 +113,7 @@ def _most_entropy(steps: np.ndarray, variance: float) -> np.ndarray:
     It has the form exp(a·x + b·x²); its variance grows with b when a keeps the mean at 0.
     """
     low, high = -STEEPEST, STEEPEST
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2
         law = _centred(steps, middle)
         low, high = (middle, high) if law @ steps**2 < variance else (low, middle)
@@ -123,7 +123,7 @@ def _most_entropy(steps: np.ndarray, variance: float) -> np.ndarray:
 def _centred(steps: np.ndarray, b: float) -> np.ndarray:
     """The law exp(a·x + b·x²) with the a that gives mean 0."""
     low, high = -2000.0, 2000.0
-    for _ in range(100):
+    for _ in range(64):
         a = (low + high) / 2
         exponent = a * steps + b * steps**2
         law: np.ndarray = np.exp(exponent - exponent.max())
