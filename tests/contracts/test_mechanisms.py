@@ -83,14 +83,11 @@ def events(ours: list, theirs: list, epsilon: float) -> Iterable[Callable[[Hasha
     likely = {output for output, count in here.items() if count > exp(epsilon) * there[output] and count > 1}
     yield likely.__contains__
     if all(isinstance(output, int | float) for output in ours):
-        steps = np.quantile([*ours, *theirs], np.linspace(0.01, 0.99, 40))
+        us, them = np.array(ours, float), np.array(theirs, float)
+        steps = np.quantile([*us, *them], np.linspace(0.01, 0.99, 40))[:, None]
         for side in (1, -1):
-            gain = [
-                np.sum(side * np.array(ours) >= side * t)
-                - exp(epsilon) * np.sum(side * np.array(theirs) >= side * t)
-                for t in steps
-            ]
-            most = steps[int(np.argmax(gain))]
+            gain = (side * us >= side * steps).sum(1) - exp(epsilon) * (side * them >= side * steps).sum(1)
+            most = float(steps[int(np.argmax(gain)), 0])
             yield lambda output, most=most, side=side: side * output >= side * most
 
 
@@ -126,12 +123,6 @@ def test_has_cases_and_a_planted_bug(name):
     """No test module, no mechanism."""
     assert listed(name, "CASES", 0), f"{name} has no case: write {place_of_proofs(name)}"
     assert listed(name, "PLANTED", 1), f"{name} has no planted bug: write {place_of_proofs(name)}"
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_says_how_wrong_it_may_be(name):
-    """By an interval; a respondent's own mechanism by the standard error of its estimate."""
-    assert hasattr(FOUND[name], "interval") or hasattr(FOUND[name], "estimate")
 
 
 @pytest.mark.parametrize(("name", "case"), of_all("CASES", 0))
