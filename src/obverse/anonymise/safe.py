@@ -1,4 +1,4 @@
-"""A k-anonymous table with an ε: rows are sampled, labels come from public ladders, small classes vanish.  [BKP18; LQS12]
+"""A k-anonymous table with an ε: rows are sampled, labels are public, small classes vanish.  [BKP18; LQS12]
 
     SafeAnonymise("people", epsilon=Fraction(1), delta=1e-6, steps=(("age", 2), ("sex", 0)))
 
