@@ -13,13 +13,18 @@ from obverse.attack.sparse import Index, Sparse
 from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Keyed
 
-DATA = Path(__file__).parent.parent / "fixtures" / "attacks"
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "attacks" / "ml_latest_small_2016_ratings.csv.gz"
 HERE = 450  # of 671 people; the others are not in the release
 
 
 def movielens():
-    """The shared extract: person, item, rating in half stars, days since the first; people in a random order."""
-    table = pa.csv.read_csv(DATA / "ml_latest_small_2016_ratings.csv.gz")
+    """The shared extract, which its terms keep out of this repository; where it is not, a crowd made like it.
+
+    Person, item, rating in half stars, days since the first; people in a random order.
+    """
+    if not SHARED.exists():
+        return crowd()
+    table = pa.csv.read_csv(SHARED)
     days = np.asarray(table["timestamp"]) // 86_400
     item = table["movieId"].combine_chunks().dictionary_encode().indices
     person = shuffle(671, Keyed("people"))[np.asarray(table["userId"]) - 1]
@@ -30,6 +35,22 @@ def movielens():
             "rating": (np.asarray(table["rating"]) * 2).astype(int),
             "day": days - days.min(),
         }
+    )
+
+
+def crowd():
+    """671 people with 20 to 600 ratings each of 9,000 films, few of them popular; each on a few evenings."""
+    luck = np.random.default_rng(2016)
+    often = 1 / (np.arange(9000) + 30.0)
+    people = []
+    for person in range(671):
+        count = int(20 + luck.exponential(130) % 580)
+        items = luck.choice(9000, count, replace=False, p=often / often.sum())
+        days = (luck.integers(0, 7000, 6)[luck.integers(0, 6, count)] + luck.integers(0, 30, count)) % 7100
+        people.append((np.full(count, person), items, luck.choice(np.arange(1, 11), count), days))
+    person, item, rating, day = (np.concatenate(part) for part in zip(*people, strict=True))
+    return pa.table(
+        {"person": shuffle(671, Keyed("people"))[person], "item": item, "rating": rating, "day": day}
     )
 
 
