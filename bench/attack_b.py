@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from obverse.attack.base import Contest, Controls, View, judge, words
+from obverse.attack.base import Contest, Controls, Evidence, View, judge, words
 from obverse.attack.membership import Confidence, Membership, dealt, matrix
 from obverse.attack.mixed import encode
 from obverse.attack.nearest import Nearest
@@ -87,7 +87,7 @@ def forest() -> None:
 
 def three(
     release: pa.Table, people: pa.Table, others: pa.Table, single: bool
-) -> dict[str, tuple[float, float]]:
+) -> dict[str, tuple[Evidence, float]]:
     """The three risks and seconds: as Anonymeter asks, or as we do."""
     known = tuple(name for name in people.column_names if name != SECRET)
     size = people.num_rows
@@ -98,18 +98,18 @@ def three(
     view = View({"release": release})
     claims, truth = attack.run(view), attack.truths(release, people, others)
     got = judge(attack, claims, truth[0], Controls(claims, truth[1]))
-    out["singling out"] = got.risk, perf_counter() - started
+    out["singling out"] = got, perf_counter() - started
     started = perf_counter()
     linking = Linking(*halves(people.column_names), neighbours=int(single))
     out["linkability"] = (
-        Contest(linking, views[0], yes, views[1], yes).evidence().risk,
+        Contest(linking, views[0], yes, views[1], yes).evidence(),
         perf_counter() - started,
     )
     started = perf_counter()
     truths = [plain(table.slice(0, size), SECRET) for table in (people, others)]
     inferring = Inferring(known, SECRET, single)
     out["inference"] = (
-        Contest(inferring, views[0], truths[0], views[1], truths[1]).evidence().risk,
+        Contest(inferring, views[0], truths[0], views[1], truths[1]).evidence(),
         perf_counter() - started,
     )
     return out
@@ -130,21 +130,22 @@ def anonymeter() -> None:
     for kind, release in (("leaky", pa.table(columns)), ("copy", people)):
         ours = three(release, people, others, single=True)
         theirs = _peer(people, others, release) if PEER.exists() else {}
-        for name, (risk, seconds) in ours.items():
+        for name, (got, seconds) in ours.items():
             if name in theirs:
                 value, low, high, took = theirs[name]
-                inside = "inside" if low - 0.02 <= risk <= high + 0.02 else "outside"
+                least, most = got.risk_interval
+                agrees = "agrees" if least <= high and low <= most else "differs"
                 said(
                     f"{kind}: {name}, as Anonymeter asks",
                     f"{low:.3f}..{high:.3f}",
-                    f"{risk:.3f} {inside}",
-                    f"peer {value:.3f}",
+                    f"{got.risk:.3f} [{least:.3f}, {most:.3f}]",
+                    f"peer {value:.3f}: {agrees}",
                 )
                 said(
                     f"{kind}: {name}, seconds", ">= 20x faster", f"{seconds:.2f} s", f"{took / seconds:.0f}x"
                 )
-    for name, (risk, seconds) in three(people, people, others, single=False).items():
-        said(f"a copy, our {name}", ">= 0.95", f"{risk:.3f}", f"{seconds:.2f} s for 15,000 targets")
+    for name, (got, seconds) in three(people, people, others, single=False).items():
+        said(f"a copy, our {name}", ">= 0.95", f"{got.risk:.3f}", f"{seconds:.2f} s for 15,000 targets")
 
 
 def _peer(people: pa.Table, others: pa.Table, release: pa.Table) -> dict[str, list[float]]:
