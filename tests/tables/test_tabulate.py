@@ -19,7 +19,7 @@ from obverse.tables.collapse import Collapse
 from obverse.tables.cube import read
 from obverse.tables.hide import Suppress
 from obverse.tables.private import Private
-from obverse.tables.published import cells, knowledge
+from obverse.tables.published import Fact, Published, cells, knowledge
 from obverse.tables.rounding import Round
 from obverse.tables.tabulate import Tabulate
 
@@ -62,6 +62,7 @@ def table(memory, request, rows=None, secret=b"curator"):
     return plan.run(memory(people=rows if rows is not None else people()), Keyed("t"), secret)
 
 
+OTHER = Published(("job",), (Fact((("income", ("cook",), 1.0),), 5, 5),))
 REQUEST = Tabulate("people", by=("town", "job"), ladders=(TOWNS,))
 
 
@@ -193,6 +194,8 @@ def test_a_person_with_many_rows_is_protected_as_a_person(memory):
         (Tabulate("people", by=("job",), protect=Suppress(p=Fraction(1, 10))), BadParameter),
         (Tabulate("people", by=("job",), measure="id", protect=Suppress()), BadParameter),
         (Tabulate("people", by=("town",), protect=Private()), BadParameter),
+        (Tabulate("people", by=("job",), protect=Private(Fraction(0))), BadParameter),
+        (Tabulate("people", by=("job",), protect=Suppress(), published=(OTHER,)), BadParameter),
         (Tabulate("people", by=("job",), measure="income", protect=CellKey()), BadParameter),
     ],
     ids=lambda x: x.__name__ if isinstance(x, type) else "",

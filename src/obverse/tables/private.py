@@ -49,7 +49,9 @@ class Private(Protection):
                     f"declare its categories or bounds, or give it a ladder"
                 )
         epsilon = terms.epsilon if self.epsilon is None else Fraction(self.epsilon)
-        return replace(self, epsilon=epsilon, delta=Fraction(self.delta))
+        settled = replace(self, epsilon=epsilon, delta=Fraction(self.delta))
+        settled.guarantee(shape)
+        return settled
 
     def guarantee(self, shape: Shape) -> Loss:
         return self._mechanism(shape).loss(_apart(shape))
