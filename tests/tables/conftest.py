@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pyarrow
@@ -11,8 +10,6 @@ import pytest
 from sqlglot import exp
 
 from obverse.data.table import Row
-
-ADULT = Path(__file__).parents[2].parent / "shared/data/adult.csv"
 
 
 class Memory:
