@@ -125,7 +125,6 @@ def tally(items: Items, line: Lines, chosen: Ints, most: int) -> NDArray[np.floa
 class View:
     """The items as one node sees them: one for each class stands for all, with the people of all."""
 
-    node: NDArray[np.int64]
     items: Ints
     people: Ints
     label: NDArray[np.int32]
@@ -140,15 +139,23 @@ class Search:
         count = len(items.rows)
         self.all, self.total = np.arange(count), float(items.rows.sum()) * len(heights)
         self.slot = np.full(1 << (2 * count).bit_length(), -1, np.int64)
-        self.views = [
-            View(np.zeros(len(heights), np.int64), self.all, items.people, self.all.astype(np.int32))
-        ]
+        self.views: list[View] = []
+        self.nodes, self.sizes = (
+            np.zeros((MOST_VIEWS, len(heights)), np.int64),
+            np.zeros(MOST_VIEWS, np.int64),
+        )
+        self._keep(self.nodes[0], View(self.all, items.people, self.all.astype(np.int32)))
         self.plain = len(rules.kind) == 0 and items.persons == 0
         # Distinct diversity and k: a class that keeps them keeps them when it grows, whatever joins it.
         self.grows = bool((rules.kind == 0).all()) and bool((rules.contexts == 1).all())
         self.whole = tally(items, line, self.all, max(self.steps))
         self.bound = self.losses(self.whole)
         self.rises = (np.diff(self.whole, axis=1) * line.factor[:, None] / self.total).tolist()
+
+    def _keep(self, node: Ints, view: View) -> None:
+        """Remembers what a node sees, for all coarser nodes to look at instead of the items."""
+        self.nodes[len(self.views)], self.sizes[len(self.views)] = node, len(view.items)
+        self.views.append(view)
 
     def losses(self, tallied: NDArray[np.float64]) -> NDArray[np.float64]:
         """Σ over columns of what each loses on its step, for every node at once."""
@@ -162,14 +169,15 @@ class Search:
     def suppressed(self, node: Node) -> tuple[Ints, NDArray[np.bool_]]:
         """Each item's class at a node, and which items must go; classes are compared with the rows that stay."""
         at = np.array(node, np.int64)
-        view = min((v for v in self.views if (v.node <= at).all()), key=lambda v: len(v.items))
+        below = np.flatnonzero((self.nodes[: len(self.views)] <= at).all(axis=1))
+        view = self.views[int(below[np.argmin(self.sizes[below])])]
         fewer, classes = classes_at(self.items.codes, self.line, at, view.items, self.slot)
         label = fewer[view.label]
         people = np.bincount(fewer, view.people, minlength=classes).astype(np.int64)
         if 2 * classes < len(view.items) and len(self.views) < MOST_VIEWS:
             first = np.empty(classes, np.int64)
             first[fewer[::-1]] = view.items[::-1]
-            self.views.append(View(at, first, people, label.astype(np.int32)))
+            self._keep(at, View(first, people, label.astype(np.int32)))
         if self.plain:
             return label, (people < self.least)[label]
         away = np.zeros(len(label), np.bool_)
