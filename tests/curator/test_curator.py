@@ -158,7 +158,7 @@ def test_a_failed_run_stays_charged_and_is_free_to_retry(clinic: Curator) -> Non
 
 def test_no_row_and_no_key_shows_in_a_repr(clinic: Curator) -> None:
     clinic.ask("SELECT COUNT(*) FROM people")
-    assert "44" not in repr(clinic) + repr(clinic._open(("people",)))
+    assert not {"31", "44", "58"} & set(repr(clinic._open(("people",))).split())
 
 
 def test_an_answer_converts_and_knows_its_interval(clinic: Curator) -> None:

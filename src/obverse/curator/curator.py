@@ -132,4 +132,8 @@ def open_settings(path: str | Path, *, clock: Clock = now) -> Curator:
     policy = Policy.read(settings.policy, settings.accounts, settings.schemas)
     if all(account.name != CURATOR for account in policy.accounts):
         policy = replace(policy, accounts=(*policy.accounts, Allowed(CURATOR, kinds=KINDS)))
-    return Curator(settings.schemas, Ledger(settings.ledger, policy, clock), System())
+    return Curator(
+        settings.schemas,
+        Ledger(settings.ledger, policy, clock),
+        System(settings.ledger.with_suffix(".secret")),
+    )

@@ -105,15 +105,15 @@ class TabulatePlan:
     def run(self, tables: Tables, entropy: Entropy, secret: bytes | None = None) -> pa.Table:
         """The protected table in long form: a column a dimension, then value and mark ("c": confidential).
 
-        `secret` is the curator's own key: with it, cells of the same people get the same noise in every table.
-        Without it a fresh one is drawn, and two tables about the same people must not both leave.
+        Under the same `secret`, the curator's own if none is given, cells of the same people get the same noise in
+        every table, so that many tables cannot be averaged.
         """
         return self.protect.release(self.shape, self._reading(entropy, secret), tables, entropy)
 
     def _reading(self, entropy: Entropy, secret: bytes | None) -> Reading:
         key = None
         if self.protect.keyed:
-            key = hmac.digest(secret or entropy.bytes(32), f"cells of {self.tables[0]}".encode(), "sha256")[
+            key = hmac.digest(secret or entropy.secret(), f"cells of {self.tables[0]}".encode(), "sha256")[
                 :16
             ]
         return Reading(
