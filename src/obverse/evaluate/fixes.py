@@ -21,7 +21,7 @@ from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, THRESHOLD, World
 from obverse.noise.entropy import Keyed
 
-DEPTH = 4  # changes at most in one fix
+DEPTH = 3  # changes at most in one fix
 LARGE = 100_000  # rows from which fewer changes are tried
 FEW = 20  # distinct values below which a number is not worth banding
 
@@ -139,7 +139,7 @@ def _risk(release: pa.Table, known: Held, seed: str) -> float:
     """The highest risk that whole rows, quasi-identifiers and two secrets are found to bear; of many, rows alone."""
     if release.num_rows >= LARGE:
         return _rows_at_risk(release, known.within(release.column_names), seed)
-    world = World(release, known.within(release.column_names), seed, Game(seed), TARGETS // 4, copies=0)
+    world = World(release, known.within(release.column_names), seed, Game(seed), TARGETS // 10, copies=0)
     tried = [world.matching(), world.describing()]
     for secret in world.known.sensitive[:2]:
         tried += list(world.inferring(secret))
@@ -148,10 +148,10 @@ def _risk(release: pa.Table, known: Held, seed: str) -> float:
 
 def _rows_at_risk(release: pa.Table, known: Held, seed: str) -> float:
     """The share of people whose row is matched, or of rows that describe one person: no control is needed."""
-    some = known.people.take(shuffle(known.people.num_rows, Keyed(seed))[: TARGETS // 4])
+    some = known.people.take(shuffle(known.people.num_rows, Keyed(seed))[: TARGETS // 10])
     matching = Matching(known.quasi or tuple(release.column_names), known.ladders)
     matched = matching.claim(View({"release": release}, {"targets": some}))
-    describing = Describing(TARGETS // 4, known.ladders)
+    describing = Describing(TARGETS // 10, known.ladders)
     described = describing.claim(View({"release": release}))
     right = (
         matched.made & (matched.values == matching.truth(matched, release, some)),
