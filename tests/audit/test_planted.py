@@ -359,6 +359,10 @@ def failing_on_a_row(plan: AskPlan, engine: Tables, entropy: Recorder) -> object
 QUESTIONS: dict[str, dict[str, Any]] = {
     "a sensitivity of half the truth": {"ask": halved},
     "people charged as if each had one row": {"ask": as_rows},
+    "a median of more of one's rows than are charged": {
+        "ask": as_rows,
+        "questions": ["SELECT MEDIAN(age) FROM t"],
+    },
     "a float SUM of values as they are": {"run": unbounded, "questions": ["SELECT SUM(pay) FROM t"]},
     "groups that are there": {
         "run": only_what_is_there,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
+from obverse.audit.replay import Given, Recorder, apart
 from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
 from obverse.engines.duckdb import DuckDB
 from obverse.loss.loss import Sensitivity
@@ -43,6 +44,8 @@ QUESTIONS = (
     "SELECT sex, FLOOR(age / 30) AS decade, COUNT(*), SUM(age) FROM t GROUP BY 1, 2 HAVING COUNT(*) > 0",
     "SELECT CASE WHEN pay % 7 < 3 THEN 'low' ELSE 'high' END AS band, COUNT(*), AVG(pay) FROM t GROUP BY 1",
     "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
+    "SELECT MEDIAN(age), MIN(pay), MAX(pay * age) FROM t WHERE sex = 'f' OR pay > 10",
+    "SELECT sex, COUNT(*), QUANTILE_CONT(pay, 0.9), MEDIAN(pay), MAX(age) FILTER (WHERE pay > 9) FROM t GROUP BY sex",
 )
 
 
@@ -84,18 +87,6 @@ def tables(rows: list[Record], known: Schema) -> DuckDB:
     return DuckDB([known])
 
 
-class Recorder(Keyed):
-    """Replays the same bits, and writes down what each mechanism is given."""
-
-    def __init__(self) -> None:
-        super().__init__("replay")
-        self.seen: list[tuple[object, tuple[int, ...]]] = []
-
-    def watch(self, mechanism: object, value: object) -> None:
-        assert isinstance(value, tuple)
-        self.seen.append((mechanism, value))
-
-
 @pytest.mark.parametrize(("unit", "kind"), KINDS)
 def test_neighbours_differ_by_no_more_than_is_charged(tmp_path: Path, unit: Unit, kind: Neighbours) -> None:
     known = schema(tmp_path, unit, kind)
@@ -104,7 +95,7 @@ def test_neighbours_differ_by_no_more_than_is_charged(tmp_path: Path, unit: Unit
     if kind is Neighbours.REPLACE:
         swapped = [[extreme, *BASE[1:]] for extreme in EXTREMES]
         pairs = [(BASE, other) for other in swapped] + [(swapped[0], swapped[1])]
-    recorded: dict[int, list[list[tuple[object, tuple[int, ...]]]]] = {}
+    recorded: dict[int, list[list[tuple[object, tuple[Given, ...]]]]] = {}
     for one, other in pairs:
         for rows in (one, other):
             if id(rows) not in recorded:
@@ -113,13 +104,13 @@ def test_neighbours_differ_by_no_more_than_is_charged(tmp_path: Path, unit: Unit
         for plan, here, there in zip(plans, recorded[id(one)], recorded[id(other)], strict=True):
             assert [mechanism for mechanism, _ in here] == [mechanism for mechanism, _ in there]
             for total, (_, mine), (_, theirs) in zip(plan.noisy, here, there, strict=True):
-                apart = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
-                assert sum(apart) <= total.sensitivity.l1, plan.text
-                assert sum(x * x for x in apart) <= total.sensitivity.l2_squared, plan.text
-                assert max(apart) <= total.sensitivity.most, plan.text
+                moved = apart(mine, theirs)
+                assert sum(moved) <= total.sensitivity.l1, plan.text
+                assert sum(x * x for x in moved) <= total.sensitivity.l2_squared, plan.text
+                assert max(moved) <= total.sensitivity.most, plan.text
 
 
-def run(plan: AskPlan, engine: DuckDB) -> list[tuple[object, tuple[int, ...]]]:
+def run(plan: AskPlan, engine: DuckDB) -> list[tuple[object, tuple[Given, ...]]]:
     recorder = Recorder()
     plan.run(engine, recorder)
     return recorder.seen

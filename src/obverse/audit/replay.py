@@ -7,11 +7,13 @@ thousands of noisy answers could not.  [Re:cord-play]
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from obverse.audit.finding import Finding
 from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
@@ -24,6 +26,7 @@ from obverse.query.plan import AskPlan
 from obverse.release import Terms
 
 Record = dict[str, object]
+Given = int | tuple[int, ...]  # a total, or the values that one is chosen from
 COLUMNS = (
     Column("id", Type.INTEGER),
     Column("age", Type.INTEGER, low=Fraction(0), high=Fraction(120)),
@@ -46,6 +49,8 @@ QUESTIONS = (
     "SELECT sex, FLOOR(age / 30) AS k, COUNT(*), SUM(age) FROM t GROUP BY 1, 2 HAVING COUNT(*) > 0",
     "SELECT CASE WHEN pay % 7 < 3 THEN 'low' ELSE 'high' END AS band, COUNT(*), AVG(pay) FROM t GROUP BY 1",
     "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
+    "SELECT MEDIAN(age), MIN(pay), MAX(pay * age) FROM t WHERE sex = 'f' OR pay > 10",
+    "SELECT sex, COUNT(*), QUANTILE_CONT(pay, 0.9), MEDIAN(pay) FROM t GROUP BY sex",
 )
 
 
@@ -84,18 +89,36 @@ class Recorder(Keyed):
 
     def __init__(self) -> None:
         super().__init__("replay")
-        self.seen: list[tuple[object, tuple[int, ...]]] = []
+        self.seen: list[tuple[object, tuple[Given, ...]]] = []
 
     def watch(self, mechanism: object, value: object) -> None:
         given = value if isinstance(value, tuple) else (value,)
-        self.seen.append((mechanism, tuple(int(each) for each in given)))
+        self.seen.append((mechanism, tuple(_plain(each) for each in given)))
+
+
+def _plain(given: Any) -> Given:
+    """What a mechanism was given, in whole numbers."""
+    return tuple(int(each) for each in given) if hasattr(given, "__len__") else int(given)
+
+
+def apart(mine: Sequence[Given], theirs: Sequence[Given]) -> list[int]:
+    """How far two runs' inputs are apart, group by group: totals by their difference, values by how many differ."""
+    return [_distance(one, other) for one, other in zip(mine, theirs, strict=True)]
+
+
+def _distance(one: Given, other: Given) -> int:
+    if isinstance(one, int) and isinstance(other, int):
+        return abs(one - other)
+    assert isinstance(one, tuple) and isinstance(other, tuple)
+    here, there = Counter(one), Counter(other)
+    return ((here - there) + (there - here)).total()
 
 
 @dataclass(frozen=True)
 class Run:
     """What one run let out beside its noisy answer: what went into the noise, and whether and how it failed."""
 
-    seen: tuple[tuple[object, tuple[int, ...]], ...]
+    seen: tuple[tuple[object, tuple[Given, ...]], ...]
     failed: str
 
 
@@ -148,9 +171,9 @@ def too_far(plan: AskPlan, here: Run, there: Run) -> str:
     for total, (_, mine), (_, theirs) in zip(plan.noisy, here.seen, there.seen, strict=True):
         if len(mine) != len(theirs):
             return f"answers {len(mine)} groups on one table and {len(theirs)} on the other"
-        apart = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
-        if sum(apart) > total.sensitivity.l1 or max(apart, default=0) > total.sensitivity.most:
-            return f"inputs {float(sum(apart)):g} apart, {float(total.sensitivity.l1):g} charged"
+        moved = apart(mine, theirs)
+        if sum(moved) > total.sensitivity.l1 or max(moved, default=0) > total.sensitivity.most:
+            return f"inputs {float(sum(moved)):g} apart, {float(total.sensitivity.l1):g} charged"
     return ""
 
 

@@ -24,6 +24,7 @@ from obverse.loss.loss import Sensitivity
 
 BIGINT, DOUBLE, INT128, TEXT = (exp.DataType.build(name) for name in ("BIGINT", "DOUBLE", "INT128", "TEXT"))
 FINEST = 30
+COARSEST = 4094  # steps between the bounds of a histogram, and one more at either end
 SCALED = 2**16
 
 
@@ -70,6 +71,13 @@ def step(low: Fraction, high: Fraction) -> Fraction:
     """The grid of numbers in low … high: a power of two, 2³⁰ to 2³¹ steps to the larger end."""
     size = max(abs(low), abs(high))
     return Fraction(2) ** (ceil_log2(size) - FINEST)
+
+
+def coarse(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
+    """The grid of a histogram: a power of two, at most 4,096 steps from low to high; whole numbers where they fit."""
+    if whole and high - low <= COARSEST:
+        return Fraction(1)
+    return Fraction(2) ** ceil_log2((high - low) / COARSEST)
 
 
 def ceil_log2(x: Fraction) -> int:
@@ -240,7 +248,7 @@ def _part(rows: Rows, measure: Measure, place: int, grouped: bool) -> exp.Expr:
 def _distinct_by_person(
     rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure
 ) -> exp.Select:
-    """At most so many different values of one person, chosen by a hash of the value."""
+    """At most so many different values of one person, chosen by a hash of the value, then by its group."""
     assert measure.value is not None
     person = _person(rows)
     named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
@@ -248,12 +256,9 @@ def _distinct_by_person(
         _from(rows, where).select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v")).distinct()
     )
     hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=TEXT))
-    rank = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=[exp.column("u")],
-        order=exp.Order(expressions=[exp.Ordered(this=hashed)]),
-    )
     outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
+    order = exp.Order(expressions=[exp.Ordered(this=each) for each in (hashed, *outer_keys)])
+    rank = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("u")], order=order)
     ranked = (
         exp.select(*outer_keys, "v", exp.alias_(rank, "r"))
         .from_(pairs.subquery("pairs"))
@@ -264,6 +269,42 @@ def _distinct_by_person(
     return _grouped(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
 
 
+def histogram(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure) -> exp.Select:
+    """How often each group has each value, at most `rows` rows of one person: which, a hash of their content says.
+
+    The order goes on by the content itself, so that rows that tie are equal and it is no matter which is kept: what
+    is kept of a person depends on their own rows alone.
+    """
+    assert measure.value is not None
+    if rows.unit.column is None:
+        return _grouped(_from(rows, where), (*keys, measure.value), [exp.Count(this=exp.Star())])
+    columns = [*(exp.column(f"k{i}") for i in range(len(keys))), exp.column("v")]
+    parts = [exp.alias_(sql, c.name) for sql, c in zip((*keys, measure.value), columns, strict=True)]
+    held = _from(rows, where).select(exp.alias_(_person(rows), "u"), *parts)
+    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_(held.subquery("held"))
+    ranked = ranked.where("NOT v IS NULL")
+    most = exp.Literal.number(str(rows.unit.rows))
+    kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
+    return _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
+
+
+def _by_content(person: str, columns: list[exp.Column]) -> exp.Expr:
+    """The place of a row among its person's, by a hash of what is in it, and then by what is in it."""
+    whole = [exp.column(person), *columns]
+    texts = [exp.func("COALESCE", exp.Cast(this=c, to=TEXT), exp.Literal.string("")) for c in whole]
+    hashed = exp.MD5(
+        this=exp.func("CONCAT", *[part for text in texts for part in (text, exp.Literal.string("|"))])
+    )
+    order = exp.Order(expressions=[exp.Ordered(this=each) for each in (hashed, *columns)])
+    return exp.Window(this=exp.RowNumber(), partition_by=[exp.column(person)], order=order)
+
+
+def histogram_sensitivity(rows: Rows) -> Sensitivity:
+    """How many of the values that are counted may be another's."""
+    most = 1 if rows.unit.column is None else rows.unit.rows
+    return Sensitivity.of(2 * most if rows.neighbours is Neighbours.REPLACE else most)
+
+
 def people(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...]) -> exp.Select:
     """How many units each group has, a unit in at most `most_groups` of them: which, a hash of unit and group says."""
     if rows.unit.column is None:
@@ -271,16 +312,7 @@ def people(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...]) -> ex
     named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
     pairs = _from(rows, where).select(exp.alias_(_person(rows), "u"), *named).distinct()
     columns = [exp.column(f"k{i}") for i in range(len(keys))]
-    texts = [
-        exp.func("COALESCE", exp.Cast(this=c, to=TEXT), exp.Literal.string(""))
-        for c in (exp.column("u"), *columns)
-    ]
-    hashed = exp.MD5(
-        this=exp.func("CONCAT", *[part for text in texts for part in (text, exp.Literal.string("|"))])
-    )
-    order = exp.Order(expressions=[exp.Ordered(this=hashed)])
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("u")], order=order)
-    ranked = exp.select(*columns, exp.alias_(rank, "r")).from_(pairs.subquery("pairs"))
+    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_(pairs.subquery("pairs"))
     most = exp.Literal.number(str(most_groups(rows)))
     kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
     return _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])

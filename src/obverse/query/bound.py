@@ -1,6 +1,7 @@
 """Each aggregate → bounded measures, and how the answer is made of their totals.
 
-COUNT and SUM are totals; AVG, VAR and STDDEV are made of centred totals and a count.
+COUNT and SUM are totals; AVG, VAR and STDDEV are made of centred totals and a count; MIN, MAX and quantiles are chosen
+among the steps of a coarse grid, each by itself.
 """
 
 from __future__ import annotations
@@ -12,27 +13,37 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from obverse.data.bounding import Measure, clamped, column_on_grid, on_grid, step
+from obverse.data.bounding import Measure, clamped, coarse, column_on_grid, on_grid, step
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
-from obverse.query.recipes import Mean, Recipe, Total, Variance
+from obverse.query.ranked import GREATEST, LEAST, QUANTILE
+from obverse.query.recipes import Mean, Recipe, Total, Value, Variance
 from obverse.query.resolve import Aggregate, Question
-from obverse.query.typed import Typed, as_double, double, finite_sql
+from obverse.query.typed import Interval, Typed, as_double, double, finite_sql
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A value to be found by its rank: MIN, MAX, or the QUANTILE with this share of values below it."""
+
+    measure: Measure
+    function: str
+    rank: Fraction
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """The measures to total, each once, and a recipe for each aggregate."""
+    """The measures to total and the values to find, each once, and a recipe for each aggregate."""
 
-    measures: tuple[Measure, ...]
+    measures: tuple[Measure | Ranked, ...]
     recipes: tuple[Recipe, ...]
 
 
 def bound(question: Question, count_rows: bool) -> Bounded:
     """Measures and recipes for every aggregate; with `count_rows` also the rows of each group."""
-    measures: list[Measure] = []
+    measures: list[Measure | Ranked] = []
 
-    def place(measure: Measure) -> int:
+    def place(measure: Measure | Ranked) -> int:
         if measure not in measures:
             measures.append(measure)
         return measures.index(measure)
@@ -47,6 +58,8 @@ def bound(question: Question, count_rows: bool) -> Bounded:
             recipes.append(Total(place(_sum(question, aggregate)[0])))
         elif aggregate.function == "AVG":
             recipes.append(_average(question, aggregate, place))
+        elif aggregate.function in (LEAST, GREATEST, QUANTILE):
+            recipes.append(_ranked(question, aggregate, place))
         else:
             recipes.append(_variance(question, aggregate, place))
     return Bounded(tuple(measures), tuple(recipes))
@@ -65,12 +78,7 @@ def _count(question: Question, aggregate: Aggregate) -> Measure:
 
 def _sum(question: Question, aggregate: Aggregate, *, centred: bool = False) -> tuple[Measure, int]:
     """The measure of a number, and its centre in steps of its grid."""
-    value = aggregate.value
-    if value is None or value.type not in (Type.INTEGER, Type.REAL):
-        raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number")
-    if value.interval is None:
-        raise BadQuestion(f"{aggregate.text} needs bounds: {_where_to_add(question, value)}")
-    low, high = value.interval
+    value, (low, high) = _number(question, aggregate)
     if value.type is Type.INTEGER:
         grid, bottom, top = Fraction(1), ceil(low), floor(high)
     else:
@@ -78,6 +86,29 @@ def _sum(question: Question, aggregate: Aggregate, *, centred: bool = False) -> 
         bottom, top = floor(low / grid), ceil(high / grid)
     centre = (bottom + top) // 2 if centred else 0
     return Measure(_steps(value, low, high, grid, centre), bottom - centre, top - centre, grid), centre
+
+
+def _number(question: Question, aggregate: Aggregate) -> tuple[Typed, Interval]:
+    """The number that is aggregated, and its bounds."""
+    value = aggregate.value
+    if value is None or value.type not in (Type.INTEGER, Type.REAL):
+        raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number")
+    if value.interval is None:
+        raise BadQuestion(f"{aggregate.text} needs bounds: {_where_to_add(question, value)}")
+    return value, value.interval
+
+
+def _ranked(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Value:
+    value, (low, high) = _number(question, aggregate)
+    assert aggregate.rank is not None
+    grid = coarse(low, high, whole=value.type is Type.INTEGER)
+    if value.type is Type.INTEGER and grid == 1:
+        steps, bottom, top = _steps(value, low, high, grid, 0), ceil(low), floor(high)
+    else:
+        number = as_double(replace(value, sql=finite_sql(value)))
+        steps, bottom, top = on_grid(number, low, high, grid), floor(low / grid), ceil(high / grid)
+    measure = Measure(steps, bottom, max(top, bottom + 1), grid)
+    return Value(place(Ranked(measure, aggregate.function, aggregate.rank)), low, high)
 
 
 def _steps(value: Typed, low: Fraction, high: Fraction, grid: Fraction, centre: int) -> exp.Expr:
@@ -103,14 +134,14 @@ def _where_to_add(question: Question, value: Typed) -> str:
     return f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}"
 
 
-def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Mean:
+def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Mean:
     measure, centre = _sum(question, aggregate, centred=True)
     assert aggregate.value is not None and aggregate.value.interval is not None
     counted = place(Measure(finite_sql(aggregate.value), 1, 1))
     return Mean(place(measure), counted, centre * measure.grid, *aggregate.value.interval)
 
 
-def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure], int]) -> Variance:
+def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Variance:
     """Of z = x − m with m the middle of the bounds: sums of z and z², and a count."""
     value = aggregate.value
     _sum(question, aggregate)  # refuses what has no bounds

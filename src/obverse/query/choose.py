@@ -1,23 +1,38 @@
 """Bounded measures → a plan: ε shared out, a mechanism for each total, the accuracy stated.
 
-One ε is for the whole question. Totals share it equally: with m totals each gets ε/m, and basic composition adds
-the shares up again [DR14, Theorem 3.14]. Groups are about disjoint rows, so they cost what one costs, by the L1 (or
-L2) norm of the whole vector of groups. Where δ > 0 is granted, Gaussian noise is taken instead if it is less.
+One ε is for the whole question. Its statistics share it equally: with m of them each gets ε/m, and basic composition
+adds the shares up again [DR14, Theorem 3.14]. Groups are about disjoint rows, so they cost what one costs, by the L1
+(or L2) norm of the whole vector of groups. Where δ > 0 is granted, totals take Gaussian noise instead if it is less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from obverse.data.bounding import Measure, Rows, naming_sensitivity, out_grid, sensitivity
+from obverse.data.bounding import (
+    Measure,
+    Rows,
+    histogram_sensitivity,
+    naming_sensitivity,
+    out_grid,
+    sensitivity,
+)
+from obverse.errors import BadQuestion
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
 from obverse.loss.curves import zcdp_profile
 from obverse.loss.loss import FREE, Loss, Sensitivity
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
+from obverse.mechanisms.lazily import Whole
 from obverse.mechanisms.partition import GaussianNamedCounts, Partition
+from obverse.mechanisms.quantile import Quantiles
 from obverse.noise.entropy import Entropy
+from obverse.query.bound import Ranked
+from obverse.query.ranked import GREATEST, LEAST
+
+LEAST_EACH = Fraction(1, 2**40)  # ranks stay well within 63 bits
 
 
 @dataclass(frozen=True)
@@ -37,11 +52,74 @@ class NoisyTotal:
         """The noise's ± at this confidence."""
         return self.mechanism.interval(confidence) * self.grid
 
+    def off(self, confidence: float) -> float:
+        """The same, as a preview states it."""
+        return float(self.margin(confidence))
+
+    def release(self, totals: Sequence[int], entropy: Entropy) -> list[int]:
+        """The total of each group with its noise."""
+        return self.mechanism.release_many(totals, entropy)
+
+
+@dataclass(frozen=True)
+class NoisyQuantile:
+    """One value found by its rank in each group: neighbours' values differ in at most `sensitivity` of them."""
+
+    measure: Measure
+    mechanism: Quantiles
+    sensitivity: Sensitivity
+    grid: Fraction
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss(self.sensitivity)
+
+    def margin(self, confidence: float) -> None:
+        """No ±: how far a wrong rank moves a value, only the values could tell."""
+
+    def off(self, confidence: float) -> float:
+        """By how many ranks it is off, at most."""
+        return self.mechanism.interval(confidence)
+
+    def release(self, values: Sequence[Whole], entropy: Entropy) -> list[int]:
+        """The value of each group."""
+        return [found for (found,) in self.mechanism.release_many(values, entropy)]
+
+
+Noisy = NoisyTotal | NoisyQuantile
+
 
 def choose(
+    rows: Rows, wanted: tuple[Measure | Ranked, ...], grouped: bool, epsilon: Fraction, delta: Fraction
+) -> tuple[Noisy, ...]:
+    """A noisy statistic for each that is wanted, ε and δ in all."""
+    measures = tuple(each for each in wanted if isinstance(each, Measure))
+    share = epsilon / len(wanted)
+    totals = iter(_totals(rows, measures, grouped, share * len(measures), delta) if measures else ())
+    return tuple(
+        next(totals) if isinstance(each, Measure) else _quantile(rows, each, share) for each in wanted
+    )
+
+
+def _quantile(rows: Rows, ranked: Ranked, epsilon: Fraction) -> NoisyQuantile:
+    measure, distance = ranked.measure, histogram_sensitivity(rows)
+    bounds, each = (measure.low, measure.high), epsilon / distance.l1
+    if each < LEAST_EACH:
+        raise BadQuestion(
+            "this leaves less than ε = 2⁻⁴⁰ for each value of a quantile: spend more, or ask for less"
+        )
+    if ranked.function == LEAST:
+        mechanism = Quantiles.least(*bounds, each)
+    elif ranked.function == GREATEST:
+        mechanism = Quantiles.greatest(*bounds, each)
+    else:
+        mechanism = Quantiles.at([ranked.rank], *bounds, each)
+    return NoisyQuantile(measure, mechanism, distance, measure.grid)
+
+
+def _totals(
     rows: Rows, measures: tuple[Measure, ...], grouped: bool, epsilon: Fraction, delta: Fraction
 ) -> tuple[NoisyTotal, ...]:
-    """A noisy total for each measure, ε and δ in all."""
     distances = [sensitivity(rows, measure, grouped) for measure in measures]
     mechanisms: list[Laplace | Gaussian] = [
         Laplace(laplace_scale(epsilon / len(measures), _some(distance))) for distance in distances
@@ -117,6 +195,6 @@ def name(rows: Rows, epsilon: Fraction, delta: Fraction) -> Naming:
     return Naming(gaussian, distance)
 
 
-def whole_loss(totals: tuple[NoisyTotal, ...]) -> Loss:
-    """What all totals cost together."""
-    return sum((total.loss for total in totals), FREE)
+def whole_loss(statistics: tuple[Noisy, ...]) -> Loss:
+    """What all statistics cost together."""
+    return sum((each.loss for each in statistics), FREE)

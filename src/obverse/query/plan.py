@@ -10,17 +10,19 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
+import numpy as np
 from sqlglot import exp
 
-from obverse.data.bounding import apart, people, totals
+from obverse.data.bounding import Measure, Rows, apart, histogram, people, totals
 from obverse.data.schema import Category
 from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
 from obverse.errors import Broken
 from obverse.loss.loss import Loss
+from obverse.mechanisms.lazily import Whole
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell
-from obverse.query.choose import Naming, NoisyTotal, whole_loss
+from obverse.query.choose import Naming, Noisy, NoisyQuantile, NoisyTotal, whole_loss
 from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, margin, reach, value
 from obverse.query.resolve import Order, Question
@@ -35,7 +37,7 @@ class AskPlan:
 
     text: str
     question: Question
-    noisy: tuple[NoisyTotal, ...]
+    noisy: tuple[Noisy, ...]
     recipes: tuple[Recipe, ...]
     confidence: Fraction
     smallest_group: int | None = None
@@ -54,15 +56,29 @@ class AskPlan:
 
     @cached_property
     def selects(self) -> tuple[tuple[tuple[int, ...], exp.Select], ...]:
-        """The SELECTs that read the table, each with the places of the totals it gives."""
-        question = self.question
-        keys = tuple(key.sql for key in question.keys)
-        where = _within(question)
-        measures = tuple(total.measure for total in self.noisy)
+        """The SELECTs that read totals, each with their places among the statistics."""
+        rows, where, keys = self._read
+        wanted = tuple(place for place, each in enumerate(self.noisy) if isinstance(each, NoisyTotal))
+        measures = tuple(self.noisy[place].measure for place in wanted)
         return tuple(
-            (places, totals(question.relation.rows, where, keys, tuple(measures[place] for place in places)))
-            for places in apart(question.relation.rows, measures)
+            (tuple(wanted[i] for i in some), totals(rows, where, keys, tuple(measures[i] for i in some)))
+            for some in (apart(rows, measures) if measures else ())
         )
+
+    @cached_property
+    def histograms(self) -> tuple[tuple[tuple[int, ...], exp.Select], ...]:
+        """The SELECTs that read values and how often they are there, each with the places of what is found in them."""
+        rows, where, keys = self._read
+        found: dict[Measure, tuple[int, ...]] = {}
+        for place, each in enumerate(self.noisy):
+            if isinstance(each, NoisyQuantile):
+                found[each.measure] = (*found.get(each.measure, ()), place)
+        return tuple((places, histogram(rows, where, keys, measure)) for measure, places in found.items())
+
+    @property
+    def _read(self) -> tuple[Rows, exp.Expr | None, tuple[exp.Expr, ...]]:
+        question = self.question
+        return question.relation.rows, _within(question), tuple(key.sql for key in question.keys)
 
     @cached_property
     def key(self) -> str:
@@ -72,10 +88,10 @@ class AskPlan:
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
-        """The noise's ± of each aggregate; an average's is worked out when its count is known."""
+        """The noise's ± of each aggregate, in ranks where it is found by one; an average's waits for its count."""
         stated = []
         for aggregate, recipe in zip(self.question.aggregates, self.recipes, strict=True):
-            size = float(self.noisy[recipe.totals[0]].margin(float(self.confidence)))
+            size = self.noisy[recipe.totals[0]].off(float(self.confidence))
             stated.append(Accuracy(aggregate.text, size, float(self.confidence), recipe.note))
         return tuple(stated)
 
@@ -85,20 +101,42 @@ class AskPlan:
 
     def run(self, tables: Tables, entropy: Entropy) -> Answer:
         groups = self.groups() if self.naming is None else self._named(self.naming, tables, entropy)
-        exact = [[0] * len(groups) for _ in self.noisy]
         places = {_folded(group): place for place, group in enumerate(groups)}
+        totals, values = self._totals(places, tables), self._values(places, tables)
+        released = [
+            each.release(totals[i], entropy)
+            if isinstance(each, NoisyTotal)
+            else each.release(values[i], entropy)
+            for i, each in enumerate(self.noisy)
+        ]
+        return self.present(groups, tuple(zip(*released, strict=True)), self.confidence)
+
+    def _totals(self, places: dict[Group, int], tables: Tables) -> dict[int, list[int]]:
+        """The bounded totals of each group, by the statistic's place."""
+        exact = {i: [0] * len(places) for which, _ in self.selects for i in which}
+        keys = len(self.question.keys)
         for which, select in self.selects:
-            keys = len(self.question.keys)
             for row in tables.run(select):
                 place = places.get(_folded(row[:keys]))
                 if place is not None:
                     for total, cell in zip(which, row[keys:], strict=True):
                         exact[total][place] = 0 if cell is None else int(cell)
-        released = [
-            total.mechanism.release_many(values, entropy)
-            for total, values in zip(self.noisy, exact, strict=True)
-        ]
-        return self.present(groups, tuple(zip(*released, strict=True)), self.confidence)
+        return exact
+
+    def _values(self, places: dict[Group, int], tables: Tables) -> dict[int, list[Whole]]:
+        """The bounded values of each group, by the statistic's place."""
+        exact: dict[int, list[Whole]] = {}
+        keys = len(self.question.keys)
+        for which, select in self.histograms:
+            held: list[list[tuple[int, int]]] = [[] for _ in places]
+            for row in tables.run(select):
+                place, (value, count) = places.get(_folded(row[:keys])), row[keys:]
+                if place is not None and value is not None:
+                    held[place].append((int(value), int(count or 0)))
+            pairs = [np.array(each, np.int64).reshape(-1, 2) for each in held]
+            values = [np.repeat(each[:, 0], each[:, 1]) for each in pairs]
+            exact |= {place: values for place in which}
+        return exact
 
     def _named(self, naming: Naming, tables: Tables, entropy: Entropy) -> tuple[Group, ...]:
         """The groups that have enough units to be named, in the order of their values and not of the rows."""
@@ -160,7 +198,10 @@ class AskPlan:
         ranges = [
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)
+            if width is not None
         ]
+        if len(ranges) < len(margins):
+            return None
         around = [recipe.range(ranges) for recipe in self.recipes]
         return margin(found, reach(self.question.items[item].tree, row, around))
 

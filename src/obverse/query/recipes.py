@@ -59,6 +59,26 @@ class Total:
 
 
 @dataclass(frozen=True)
+class Value:
+    """A value found by its rank, within the bounds; of how far off it is only the rank is known."""
+
+    total: int
+    low: Fraction
+    high: Fraction
+    note: str = "ranks; how far its value is off depends on the values about it"
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        return (self.total,)
+
+    def value(self, numbers: Sequence[Fraction]) -> Fraction:
+        return min(max(numbers[self.total], self.low), self.high)
+
+    def range(self, ranges: Sequence[Range]) -> Range:
+        return Range(self.low, self.high)
+
+
+@dataclass(frozen=True)
 class Mean:
     """`middle` + total/count, within the bounds; a count below one is taken for one."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import prod
 
 from sqlglot import exp
 
 from obverse.data.schema import Category, Schema, Type
 from obverse.errors import BadQuestion
+from obverse.query.ranked import SPELLINGS, ranked
 from obverse.query.relation import Relation
 from obverse.query.released import ANSWERED
 from obverse.query.sources import Sources
@@ -40,12 +42,16 @@ class Key:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate of the rows: COUNT, SUM or AVG of a total expression; `value` None counts rows."""
+    """One aggregate of the rows: COUNT, SUM, AVG … of a total expression; `value` None counts rows.
+
+    `rank` is the share of values below it, for MIN, MAX and a QUANTILE.
+    """
 
     function: str
     value: Typed | None
     distinct: bool
     text: str
+    rank: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,9 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             )
     source = Sources(schemas, {}).of(select)
     if not source.private:
-        raise BadQuestion("every table here is public: there is nobody to protect, so put the question to it directly")
+        raise BadQuestion(
+            "every table here is public: there is nobody to protect, so put the question to it directly"
+        )
     where = select.args.get("where")
     resolver = _Resolver(source.reader, _keys(select, source.reader))
     items = tuple(resolver.item(node) for node in select.expressions)
@@ -201,7 +209,7 @@ class _Resolver:
 
     def released(self, node: exp.Expr, items: tuple[Item, ...]) -> exp.Expr:
         """An expression over what is released: aggregates and keys become their places."""
-        if isinstance(node, (exp.AggFunc, exp.Filter)):
+        if isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup)):
             return self._place(AGGREGATE, self._aggregate(node))
         if isinstance(node, exp.Window):
             raise BadQuestion(f"{shown(node)}: OVER is not answered; group instead")
@@ -243,11 +251,7 @@ class _Resolver:
     def _aggregate(self, node: exp.Expr) -> int:
         aggregate = self._read(node)
         for place, known in enumerate(self.aggregates):
-            if (known.function, known.value, known.distinct) == (
-                aggregate.function,
-                aggregate.value,
-                aggregate.distinct,
-            ):
+            if replace(known, text=aggregate.text) == aggregate:
                 return place
         self.aggregates.append(aggregate)
         return len(self.aggregates) - 1
@@ -257,8 +261,15 @@ class _Resolver:
             inner, only = node.this, node.expression.this
         else:
             inner, only = node, None
-        if inner.this is not None and inner.this.find(exp.AggFunc):
+        by_rank = ranked(inner)
+        argument = inner.this if by_rank is None else by_rank[1]
+        if argument is not None and argument.find(exp.AggFunc):
             raise BadQuestion(f"{shown(node)}: an aggregate of an aggregate is not answered")
+        if by_rank is not None:
+            found = self.read(by_rank[1])
+            if only is not None:
+                found = _filtered(found, condition(only, self.read))
+            return Aggregate(by_rank[0], found, False, shown(node), by_rank[2])
         if isinstance(inner, exp.CountIf):
             inner, only = (
                 exp.Count(this=exp.Star()),
@@ -267,7 +278,7 @@ class _Resolver:
         function = FUNCTIONS.get(type(inner))
         if function is None:
             raise BadQuestion(
-                f"{shown(node)} is not answered: {', '.join(dict.fromkeys(FUNCTIONS.values()))} are"
+                f"{shown(node)} is not answered: {', '.join(dict.fromkeys(FUNCTIONS.values()))}, {SPELLINGS} are"
             )
         argument, distinct = inner.this, isinstance(inner.this, exp.Distinct)
         if distinct:
