@@ -101,7 +101,10 @@ class Request(Protocol[Value]):
 
 @dataclass(frozen=True)
 class Charge:
-    """What the ledger is asked to write down before a row is read."""
+    """What the ledger is asked to write down before a row is read.
+
+    `protects` says in words whom the guarantee is about, and which two tables count as neighbours.
+    """
 
     account: str
     tables: tuple[str, ...]
@@ -109,6 +112,7 @@ class Charge:
     key: str
     guarantee: Guarantee
     about: str = ""
+    protects: str = ""
 
 
 @dataclass(frozen=True)

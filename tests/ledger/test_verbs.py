@@ -64,7 +64,7 @@ def test_budget_explains_itself(said: Said) -> None:
 def test_log_says_who_asked_what(said: Said) -> None:
     code, lines = said("log")
     assert code == 0
-    assert lines[0].endswith("research  people  ε = 0.1")
+    assert lines[0].endswith("research  people  ε = 0.1, for one row of people added or removed")
     assert lines[1] == "    DP-SELECT 0.1 COUNT(*) FROM people"
     _, (line,) = said("log", "--json", "--account", "research", "--limit", "0")
     assert json.loads(line)["cost"] == "ε = 0.1"

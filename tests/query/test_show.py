@@ -13,7 +13,7 @@ from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
 from obverse.query.answer import Answer, Answered
 from obverse.query.ask import Ask
-from obverse.query.show import cost, html, protects, table, text
+from obverse.query.show import cost, html, table, text
 from obverse.release import Charge, Receipt, Terms
 
 SCHEMA = Schema(
@@ -86,8 +86,8 @@ def test_a_cost_is_its_plainest_figure(loss: object, shown: str) -> None:
 
 def test_what_is_protected_says_whose_rows_and_which_neighbours() -> None:
     person = Schema("visits", "v.csv", (), Unit("patient", 3), Neighbours.REPLACE)
-    assert protects(person) == "all rows of one patient of visits replaced"
-    assert protects(Schema("codes", "c.csv", (), public=True)) == "a public table"
+    assert person.protects == "all rows of one patient of visits replaced"
+    assert Schema("codes", "c.csv", (), public=True).protects == "a public table"
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:

@@ -42,14 +42,13 @@ def run(args: Namespace) -> int:
 
 def _summary(schema: Schema) -> list[str]:
     from obverse.data.files import safe
-    from obverse.query.show import protects
 
     roles: dict[str, list[str]] = {}
     for column in schema.columns:
         roles.setdefault(column.role.value, []).append(column.name)
     return [
         f"{schema.name}  from {safe(schema.source)}",
-        f"  protects  {protects(schema)}",
+        f"  protects  {schema.protects}",
         *(f"  {role}  {', '.join(names)}" for role, names in roles.items()),
     ]
 

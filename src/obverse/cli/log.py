@@ -43,7 +43,8 @@ def _text(entry: Logged) -> str:
     about = " ".join(charged.about.split())
     about = about if len(about) <= LONGEST else about[: LONGEST - 1] + "…"
     state = "" if entry.kept else "  (nothing left: it may be asked again, free)"
-    head = f"{entry.number}  {charged.time}  {charged.account}  {', '.join(charged.tables)}  {_cost(entry)}{state}"
+    paid = f"{_cost(entry)}, for {charged.protects}" if charged.protects else _cost(entry)
+    head = f"{entry.number}  {charged.time}  {charged.account}  {', '.join(charged.tables)}  {paid}{state}"
     return paint("head", head) + f"\n    {about}"
 
 
@@ -68,6 +69,7 @@ def _facts(entry: Logged) -> dict[str, object]:
         "kind": charged.kind,
         "about": charged.about,
         "cost": _cost(entry),
+        "protects": charged.protects,
         "guarantee": json.loads(charged.guarantee),
         "kept_bytes": entry.kept.size if entry.kept else None,
         "seal": entry.seal,

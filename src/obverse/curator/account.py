@@ -29,6 +29,14 @@ class Account:
         """What a question would cost and its ±; reads nothing and charges nothing."""
         return self.curator.preview(Ask(sql), self.name)
 
+    def explain(self, sql: str) -> str:
+        """What a question would read, its noise, cost and ±; reads nothing and charges nothing."""
+        return self.curator.explain(sql, self.name)
+
+    def tell(self, sql: str) -> str | None:
+        """What EXPLAIN, DESCRIBE or SHOW BUDGET tells, for nothing; None of a question."""
+        return self.curator.tell(sql, self.name)
+
     def budget(self) -> Budget:
         """What was spent, and what is left."""
         return self.curator.budget(self.name)

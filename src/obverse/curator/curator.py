@@ -27,6 +27,7 @@ from obverse.ledger.policy import Policy
 from obverse.noise.entropy import Entropy, System
 from obverse.query.answer import Answered
 from obverse.query.ask import Ask
+from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
 from obverse.release import KINDS, Charge, Plan, Release, Request
 
@@ -58,8 +59,9 @@ class Curator:
         """What was asked for, paid for and kept; the same again is free, and says the same."""
         plan = request.plan(self.schemas, self.ledger.policy.terms(to))
         tables = self._open(plan.tables)
+        whom = " and ".join(self.schemas[name].protects for name in plan.tables)
         pending = self.ledger.submit(
-            Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request))
+            Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request), whom)
         )
         try:
             kept = self.ledger.kept(pending)
@@ -72,6 +74,21 @@ class Curator:
     def preview(self, request: Request[Value], to: str = CURATOR) -> Preview:
         """What a release would cost and how wrong it may be; reads nothing and charges nothing."""
         return Preview(request.plan(self.schemas, self.ledger.policy.terms(to)))
+
+    def explain(self, sql: str, to: str = CURATOR) -> str:
+        """The plan of a question in full, with or without EXPLAIN before it; reads nothing and charges nothing."""
+        said = statement(sql)
+        plan = Ask(sql if said is None else said[1]).plan(self.schemas, self.ledger.policy.terms(to))
+        return explain(plan)
+
+    def tell(self, sql: str, to: str = CURATOR) -> str | None:
+        """What EXPLAIN, DESCRIBE or SHOW BUDGET tells, for nothing; None of a question, which is asked by `ask`."""
+        said = statement(sql)
+        if said is None:
+            return None
+        if said[0] == "EXPLAIN":
+            return self.explain(said[1], to)
+        return describe(said[1], self.schemas) if said[0] == "DESCRIBE" else str(self.budget(to))
 
     def ask(self, sql: str, to: str = CURATOR) -> Answered:
         """The private answer to a question in SQL."""

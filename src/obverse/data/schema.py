@@ -95,6 +95,15 @@ class Schema:
     missing: tuple[str, ...] = ()
     prepared: bool = False
 
+    @property
+    def protects(self) -> str:
+        """Who is protected, and against which change."""
+        if self.public:
+            return "a public table"
+        who = "one row" if self.unit.column is None else f"all rows of one {self.unit.column}"
+        change = "replaced" if self.neighbours is Neighbours.REPLACE else "added or removed"
+        return f"{who} of {self.name} {change}"
+
     def column(self, name: str) -> Column:
         """The column of this name, in any case."""
         for column in self.columns:

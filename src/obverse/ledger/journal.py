@@ -22,7 +22,7 @@ Cost = tuple[int | None, ...]  # in grains, under each notion in turn: its size,
 
 @dataclass(frozen=True)
 class Charged:
-    """A line that says who was charged what, and for which question.
+    """A line that says who was charged what, for which question, and whom it protects against which change.
 
     The cost stands there in whole grains, so that a later version of Obverse adds up the same totals.
     """
@@ -35,6 +35,7 @@ class Charged:
     kind: Kind
     key: str
     guarantee: str
+    protects: str = ""
 
 
 @dataclass(frozen=True)

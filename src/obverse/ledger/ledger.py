@@ -249,7 +249,8 @@ class Ledger:
         guarantee, grains = _price(charge.guarantee, self.policy.default_delta)
         time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
         about = charge.about[:LONGEST_ABOUT].encode(errors="replace").decode()
-        line = Charged(time, charge.account, about, grains, charge.tables, charge.kind, key, guarantee)
+        kind, whom = charge.kind, charge.protects
+        line = Charged(time, charge.account, about, grains, charge.tables, kind, key, guarantee, whom)
         return Pending(charge, line, self._writer)
 
 

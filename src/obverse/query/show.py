@@ -8,7 +8,6 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Literal
 
-from obverse.data.schema import Neighbours, Schema
 from obverse.loss.loss import Loss
 
 if TYPE_CHECKING:
@@ -81,16 +80,7 @@ def cost(loss: Loss) -> str:
 
 def holds_for(answered: Answered) -> str:
     """Whom an answer protects."""
-    return " and ".join(protects(schema) for schema in answered.plan.question.relation.private)
-
-
-def protects(schema: Schema) -> str:
-    """Who is protected, and against which change."""
-    if schema.public:
-        return "a public table"
-    who = "one row" if schema.unit.column is None else f"all rows of one {schema.unit.column}"
-    change = "replaced" if schema.neighbours is Neighbours.REPLACE else "added or removed"
-    return f"{who} of {schema.name} {change}"
+    return " and ".join(schema.protects for schema in answered.plan.question.relation.private)
 
 
 def figure(name: str, number: Fraction) -> str:
