@@ -14,6 +14,7 @@ from obverse.cli.options import account, asking, found, settings
 EXAMPLES = (
     'obverse preview "DP-SELECT 0.5 COUNT(*) FROM people"',
     'obverse preview "SELECT AVG(age) FROM people" --account research --json',
+    'obverse preview --explain "SELECT sex, MEDIAN(age) FROM people GROUP BY sex"',
 )
 
 
@@ -21,7 +22,11 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("sql", help="the question, or - to read it from standard input")
     settings(parser)
     account(parser)
-    parser.add_argument("--json", action="store_true", help="the cost and each ± as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="the cost and each ± as JSON")
+    form.add_argument(
+        "--explain", action="store_true", help="also what would be read, and the noise of each part"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -29,7 +34,11 @@ def run(args: Namespace) -> int:
 
     sql = sys.stdin.read() if args.sql == "-" else args.sql
     with open_settings(found(args)) as curator:
-        preview = asking(curator, args).preview(sql)
+        asker = asking(curator, args)
+        if args.explain:
+            print(asker.explain(sql))
+            return 0
+        preview = asker.preview(sql)
     if not args.json:
         print(preview)
         return 0

@@ -1,7 +1,7 @@
 """Ask a question in SQL and get the private answer, with its ± and what it cost.
 
 `DP-SELECT 0.5 COUNT(*) FROM people` spends ε = 0.5; a plain SELECT spends the policy's default. Asked again, the
-same question gives the same answer and is free.
+same question gives the same answer and is free. EXPLAIN SELECT …, DESCRIBE people and SHOW BUDGET are free too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from obverse.cli.options import account, asking, found, settings
 from obverse.cli.progress import Progress
 from obverse.cli.terminal import painter
+from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
     from obverse.query.answer import Answered
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "obverse query \"DP-SELECT 0.5 COUNT(age) FROM people WHERE sex = 'Female'\"",
     'obverse query "SELECT sex, AVG(age) FROM people GROUP BY sex" --account research --csv > ages.csv',
+    'obverse query "EXPLAIN SELECT sex, MEDIAN(age) FROM people GROUP BY sex"',
     "obverse query - --json < question.sql",
 )
 
@@ -41,7 +43,11 @@ def run(args: Namespace) -> int:
 
     sql = sys.stdin.read() if args.sql == "-" else args.sql
     with open_settings(found(args)) as curator, Progress("asking"):
-        answered = asking(curator, args).ask(sql)
+        asker = asking(curator, args)
+        told = asker.tell(sql)
+        if told is not None:
+            return _tell(told, args)
+        answered = asker.ask(sql)
     if args.json:
         print(json.dumps(_facts(answered), ensure_ascii=False))
     elif args.csv:
@@ -50,6 +56,13 @@ def run(args: Namespace) -> int:
         writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
     else:
         _print(answered)
+    return 0
+
+
+def _tell(told: str, args: Namespace) -> int:
+    if args.json or args.csv:
+        raise BadParameter("EXPLAIN, DESCRIBE and SHOW BUDGET give text: leave --json and --csv away")
+    print(told)
     return 0
 
 
