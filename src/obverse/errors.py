@@ -70,9 +70,13 @@ class BadSource(Refusal):
 
 
 class Withheld(ObverseError):
-    """Charged, and the answer may not leave."""
+    """Charged, and the answer may not leave; `page` may quote rows: it is for the curator's eyes, and no log's."""
 
     exit_code = 8
+
+    def __init__(self, message: str, *, page: str = "") -> None:
+        super().__init__(message)
+        self.page = page
 
 
 class Broken(ObverseError):

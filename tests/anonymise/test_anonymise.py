@@ -256,7 +256,7 @@ def test_a_hierarchy_must_be_a_ladder_that_covers_the_column():
 def test_the_guarantee_says_that_it_promises_no_epsilon():
     table = sample()
     rules = (Rule("t", "income", 0.2, distance="value"),)
-    plan = Anonymise("people", k=5, l=3, sensitive=("illness",), rules=rules).plan(
+    plan = Anonymise("people", k=5, l=3, sensitive=("illness", "income"), rules=rules).plan(
         {"people": schema_of(table, QUASI, ("illness",))}, Terms()
     )
     assert isinstance(plan.guarantee, Syntactic)

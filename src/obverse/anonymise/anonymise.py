@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from obverse.anonymise.boxes import Style
 from obverse.anonymise.changes import Change
+from obverse.anonymise.reach import refuse_hopeless
 from obverse.anonymise.release import Anonymised, run_plan
 from obverse.anonymise.rules import Distance, Rule
 from obverse.anonymise.search import How
@@ -95,6 +96,10 @@ class Anonymise:
             )
         quasi = self._columns(schema, self.quasi, Role.QUASI)
         sensitive = self._columns(schema, self.sensitive, Role.SENSITIVE)
+        if self.quasi is None:  # what is named as one thing is not the other by its role
+            quasi = tuple(name for name in quasi if name not in sensitive)
+        elif self.sensitive is None:
+            sensitive = tuple(name for name in sensitive if name not in quasi)
         if not quasi:
             raise BadQuestion(
                 f"{schema.name} has no quasi-identifiers: give columns the role quasi-identifier"
@@ -108,7 +113,9 @@ class Anonymise:
         used = tuple(name for name in sensitive if any(rule.column == name for rule in rules))
         given = {ladder.column for ladder in self.ladders}
         found = tuple(x for name in (*quasi, *used) if name not in given and (x := ladder_of(schema, name)))
-        return AnonymisePlan(self, schema, quasi, sensitive, rules, (*self.ladders, *found))
+        ladders = (*self.ladders, *found)
+        refuse_hopeless(schema, rules, {ladder.column: ladder for ladder in ladders})
+        return AnonymisePlan(self, schema, quasi, sensitive, rules, ladders)
 
     def _columns(self, schema: Schema, named: tuple[str, ...] | None, role: Role) -> tuple[str, ...]:
         if named is None:
@@ -120,6 +127,8 @@ class Anonymise:
             raise BadQuestion("l and t need a sensitive column: name one, or give one that role")
         asked = [Rule("distinct", name, self.l) for name in sensitive if self.l is not None]
         asked += [Rule("t", name, self.t, distance=self.distance) for name in sensitive if self.t is not None]
+        if bad := [rule.column for rule in self.rules if rule.column not in sensitive]:
+            raise BadQuestion(f"{', '.join(bad)} has a rule and is not sensitive: name it as sensitive")
         return (*asked, *self.rules)
 
 

@@ -18,6 +18,7 @@ from obverse.anonymise.codes import Ints, encode, group
 from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
+from obverse.anonymise.reach import obstacles
 from obverse.anonymise.recode import Recoding, relabel
 from obverse.anonymise.report import facts, page
 from obverse.anonymise.search import Classes, prepare, search
@@ -73,7 +74,10 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
     request, schema = plan.request, plan.schema
     table = read(tables, schema)
     if not len(table):
-        raise Withheld(f"{schema.name} cannot be anonymised to k = {request.k}: too few rows")
+        raise Withheld(
+            f"{schema.name} cannot be anonymised to k = {request.k}: too few rows",
+            page=obstacles(plan, table, None),
+        )
     who = _persons(table, schema)
     table = change(table, request.changes, entropy)
     table = table.drop_columns([name for name in _dropped(plan) if name in table.column_names])
@@ -90,18 +94,24 @@ def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Cl
     """The classes and their labels; with a population, the smallest classes that hide well enough in it."""
     request, least = plan.request, plan.least
     people = None if request.population is None else files.read(Path(request.population))
+    reached = ""
     while True:
-        classes = classes_of(plan, table, who, least)
+        try:
+            classes = classes_of(plan, table, who, least)
+        except Withheld as error:
+            raise Withheld(str(error), page=(reached or obstacles(plan, table, who)) + error.page) from None
         made = labelled(plan, table, classes)
         if people is None:
             return classes, made
         kept = made.filter(pa.array(classes.keep))
         low, high = presence(kept, people, plan.quasi)
-        if (
-            k_map(kept, people, plan.quasi) >= request.k_map
-            and request.presence[0] <= low <= high <= request.presence[1]
-        ):
+        fitting = k_map(kept, people, plan.quasi)
+        if fitting >= request.k_map and request.presence[0] <= low <= high <= request.presence[1]:
             return classes, made
+        reached = (
+            f"With classes of {least} or more, at least {fitting} of the population fit each row ({request.k_map} "
+            f"asked), and each of them is in the release with a chance of {low:.4g} to {high:.4g}.\n"
+        )
         least = max(least + 1, least * 5 // 4)
 
 
@@ -113,7 +123,11 @@ def together(plan: AnonymisePlan, table: pa.Table, made: pa.Table) -> str:
         counts = certain(table, [*earlier, made], plan.quasi, name)
         grown = counts[-1] - counts[-2]
         if grown > plan.request.bear * len(table):
-            raise Withheld(f"with the earlier releases, too many people's {name} becomes certain: see `bear`")
+            raise Withheld(
+                f"with the earlier releases, too many people's {name} becomes certain: see `bear`",
+                page=f"{name}: certain for {counts[-2]} people without this release, for {counts[-1]} with it, "
+                f"of {len(table)}; bear = {grown / len(table):.4f} would let it leave\n",
+            )
         lines.append(f"{name}: certain for {counts[-2]} people before this release, for {counts[-1]} with it")
     return "\n".join(["\n## With earlier releases", *lines, ""]) if lines else ""
 

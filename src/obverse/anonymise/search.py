@@ -115,12 +115,12 @@ def search(
 ) -> Classes:
     """The classes of one release."""
     items, item = collect(prepared.codes, prepared.domains, joint, who, target, each_row=relaxed)
+    if how == "lattice":
+        return _full_domain(prepared, items, item, rules, wish, limit)
     everything = np.arange(len(items.rows))
     seen, hist = np.full(items.persons, -1, np.int64), np.zeros(rules.joint, np.int64)
     if not allowed(items, rules, everything, wish.least, hist, seen):
         raise Withheld("this cannot be reached, even with every quasi-identifier hidden in every row")
-    if how == "lattice":
-        return _full_domain(prepared, items, item, rules, wish, limit)
     if how == "local":
         nodes = cheapest_first(items, prepared.line, _heights(prepared))
         label, classes = local(items, prepared.line, rules, nodes, wish.least)
@@ -210,7 +210,7 @@ def _full_domain(
 ) -> Classes:
     finder = Search(items, prepared.line, rules, _heights(prepared), wish.least)
     best = finder.best(limit)
-    if best is None:
+    if best is None or not (best.label >= 0).any():
         raise Withheld(f"this cannot be reached with at most {limit:.1%} of the rows suppressed")
     number = best.label[item]
     keep = number >= 0

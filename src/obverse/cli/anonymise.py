@@ -5,16 +5,20 @@ The columns' roles in the settings say what is a quasi-identifier, what is sensi
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obverse.cli.options import account, found
 from obverse.cli.progress import Progress
-from obverse.errors import BadParameter
+from obverse.errors import BadParameter, Withheld
 
 if TYPE_CHECKING:
     from obverse.anonymise.anonymise import Anonymise
+    from obverse.anonymise.release import Anonymised
+    from obverse.curator.curator import Curator
+    from obverse.release import Release
 
 EXAMPLES = (
     "obverse anonymise people.toml -k 5 -l 3 --sensitive salary-class -o public.csv",
@@ -72,7 +76,7 @@ def run(args: Namespace) -> int:
         if args.table is None and len(curator.schemas) != 1:
             raise BadParameter(f"name one of the tables with --table: {', '.join(curator.schemas)}")
         request = _request(args, args.table or next(iter(curator.schemas)))
-        release = curator.release(request, args.account or CURATOR)
+        release = _told(curator, request, args.account or CURATOR)
     value = release.value
     write(value.table, Path(args.output))
     if args.recoding:
@@ -83,6 +87,18 @@ def run(args: Namespace) -> int:
         print(f"{name}: {told}")
     print(f"receipt: {release.receipt.number}")
     return 0
+
+
+def _told(curator: Curator, request: Anonymise, account: str) -> Release[Anonymised]:
+    """The release; where it is withheld, the curator alone is told what stood in the way."""
+    from obverse.curator.curator import CURATOR
+
+    try:
+        return curator.release(request, account)
+    except Withheld as error:
+        if account == CURATOR and error.page:
+            print(error.page, file=sys.stderr)
+        raise
 
 
 def _request(args: Namespace, table: str) -> Anonymise:
