@@ -295,3 +295,18 @@ def test_a_target_column_keeps_its_distribution_better():
 def test_no_such_sensitive_column():
     with pytest.raises(BadQuestion):
         release(sample(), QUASI, k=2, rules=(Rule("distinct", "nothing", 2),))
+
+
+def test_both_figures_are_on_the_curators_page_where_rows_are_suppressed():
+    """Worked by hand: 2 of 6 go; one class {x, y} is exactly the kept table, and 1/6 from {x: 2/3, y: 1/3}.
+
+    Only on the page: the two figures together say what the suppressed rows have.
+    """
+    table = pa.table({"q": list("aaaabc"), "s": ["x", "y", "x", "y", "x", "x"]})
+    rules = (Rule("t", "s", 0.2), Rule("distinct", "s", 2))
+    made = release(table, ("q",), ("s",), k=4, rules=rules, how="lattice", suppress=0.4)
+    assert dict(made.facts)["suppressed rows"] == "2"
+    assert dict(made.facts)["t of s"] == "0 reached, 0.2 asked"
+    assert dict(made.facts)["distinct of s"] == "2 reached, 2 asked"
+    assert "t of s: 0.1667 compared with all rows, 0 with the kept rows" in made.page
+    assert "0.1667" not in repr(made.facts)

@@ -111,3 +111,24 @@ def test_suda_finds_minimal_sample_uniques():
         assert not any(set(a) < set(b) for a in sets for b in sets)
     with pytest.raises(BadParameter):
         suda(table, ["a"], most=2)
+
+
+def test_two_releases_of_adult_make_people_certain(tmp_path: Path):
+    """Each is k = 5 and l = 3 and tells nobody's occupation; who has both knows some. The second is withheld."""
+    import pyarrow.csv as pc
+
+    from obverse.cli.demo import unpack
+
+    unpack(tmp_path)
+    quasi = ("age", "workclass", "education", "marital-status", "race")
+    options = pc.ConvertOptions(strings_can_be_null=True, include_columns=[*quasi, "occupation"])
+    adult = pc.read_csv(tmp_path / "adult.csv", convert_options=options)
+    first = release(adult, quasi, ("occupation",), k=5, l=3).table
+    pq.write_table(first, tmp_path / "first.parquet")
+    again = {"k": 5, "l": 3, "weights": (("age", 5.0),), "earlier": (str(tmp_path / "first.parquet"),)}
+    with pytest.raises(Withheld, match="becomes certain") as refused:
+        release(adult, quasi, ("occupation",), **again)
+    second = release(adult, quasi, ("occupation",), bear=1.0, **again).table
+    counts = certain(adult, [first, second], quasi, "occupation")
+    assert counts[0] == 0 and 0.015 <= counts[1] / len(adult) <= 0.04
+    assert f"for {counts[1]} with it" in refused.value.page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,7 +127,7 @@ def together(plan: AnonymisePlan, table: pa.Table, made: pa.Table) -> str:
             raise Withheld(
                 f"with the earlier releases, too many people's {name} becomes certain: see `bear`",
                 page=f"{name}: certain for {counts[-2]} people without this release, for {counts[-1]} with it, "
-                f"of {len(table)}; bear = {grown / len(table):.4f} would let it leave\n",
+                f"of {len(table)}; bear = {ceil(1e4 * grown / len(table)) / 1e4} would let it leave\n",
             )
         lines.append(f"{name}: certain for {counts[-2]} people before this release, for {counts[-1]} with it")
     return "\n".join(["\n## With earlier releases", *lines, ""]) if lines else ""

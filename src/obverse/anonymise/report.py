@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from obverse.anonymise.codes import encode
-from obverse.anonymise.measure import Figures
+from obverse.anonymise.items import collect
+from obverse.anonymise.measure import Figures, histograms, worst
 from obverse.anonymise.search import Classes
 
 if TYPE_CHECKING:
     from obverse.anonymise.anonymise import AnonymisePlan
 
+COMPARING = ("t", "beta", "enhanced-beta", "delta")
 Facts = tuple[tuple[str, str], ...]
 
 
@@ -22,7 +24,10 @@ def facts(plan: AnonymisePlan, classes: Classes, figures: Figures) -> Facts:
     rows, kept = len(classes.keep), int(classes.keep.sum())
     told = [("promise", str(plan.guarantee)), ("rows", str(kept)), ("suppressed rows", str(rows - kept))]
     told += [("classes", str(figures.classes)), ("smallest class", str(figures.k))]
-    told += [(f"{rule.kind} of {rule.column}", f"{figure:.4g}") for rule, figure, _ in figures.rules]
+    told += [
+        (f"{rule.kind} of {rule.column}", f"{figure:.4g} reached, {rule.at:g} asked")
+        for rule, figure, _ in figures.rules
+    ]
     told += [(f"{who} risk", f"{risk:.4g}") for who, risk in figures.risks]
     told += [("information lost (GCP)", f"{classes.loss:.4f}")]
     told += [
@@ -42,9 +47,32 @@ def page(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figure
     lines += ["", "## What stood in the way of more"]
     lines += [_dearest(table, classes, j, name) for j, name in enumerate(plan.quasi)]
     if not classes.keep.all():
+        lines += [
+            "",
+            "## What was reached, compared with all rows and with the kept rows",
+            *_both(plan, table, classes, figures),
+        ]
         gone = np.flatnonzero(~classes.keep)
         lines += ["", "## Suppressed rows, as they were read", ", ".join(str(row + 1) for row in gone[:1000])]
     return "\n".join(lines) + "\n"
+
+
+def _both(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figures) -> list[str]:
+    """Where rows are suppressed, the figures of rules that compare with the table, for both tables it may be.
+
+    Not among the facts: the two together say what the suppressed rows have.
+    """
+    used, ladders = [*plan.sensitive], {ladder.column: ladder for ladder in plan.ladders}
+    _, joint, rules = histograms(table, plan.rules, used, ladders, plan.request.apart)
+    domain, codes = encode("class", pa.chunked_array([classes.number[classes.keep]]))
+    items, _ = collect([codes], [domain], joint[classes.keep])
+    found, _, _ = worst(items, rules, np.arange(len(items.rows)), len(items.rows), 0)
+    pairs = zip(found, figures.rules, strict=True)
+    return [
+        f"{rule.kind} of {rule.column}: {all_rows:.4g} compared with all rows, {kept:.4g} with the kept rows"
+        for all_rows, (rule, kept, _) in pairs
+        if rule.kind in COMPARING
+    ] or ["no rule compares classes with the table"]
 
 
 def _learned(table: pa.Table, classes: Classes, name: str) -> list[str]:
