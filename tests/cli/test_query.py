@@ -58,6 +58,19 @@ def test_a_preview_reads_and_charges_nothing(census: Path, capsys: pytest.Captur
     assert facts["cost"] == "ε = 0.5" and facts["accuracy"][0]["margin"] > 0
 
 
+def test_what_is_told_for_nothing_reads_and_charges_nothing(
+    census: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (census / "adult.csv").unlink()
+    explained = said(capsys, "query", f"EXPLAIN {COUNT}")
+    assert "Laplace noise of scale 2" in explained and "nothing was read, nothing charged" in explained
+    assert said(capsys, "preview", "--explain", COUNT) == explained
+    assert said(capsys, "preview", "--explain", f"EXPLAIN {COUNT}") == explained
+    assert said(capsys, "query", "DESCRIBE people").startswith("people: protects one row")
+    assert "ε = 2 left of 2; 0 questions" in said(capsys, "query", "SHOW BUDGET", "--account", "research")
+    assert main(["query", "SHOW BUDGET", "--json"]) == 2
+
+
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
