@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING
 
 from obverse.data.schema import Category
@@ -118,6 +119,26 @@ class Answered(Release[Answer]):
         except ImportError:
             raise Missing("polars is not installed: pip install obverse[frames]") from None
         return polars.DataFrame(self.to_dict(), strict=False)
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of columns, a second one of the same name with _2 behind it, and none that is another's ±.
+
+    >>> distinct(["n", "n", "m"])
+    ('n', 'n_2', 'm')
+    """
+    found: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        known = next(each for each in _numbered(name) if taken.isdisjoint({each, f"{each} ±"}))
+        found.append(known)
+        taken |= {known, f"{known} ±"}
+    return tuple(found)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{place}" for place in count(2))
 
 
 def _float(cell: Cell) -> float:

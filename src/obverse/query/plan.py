@@ -21,7 +21,7 @@ from obverse.errors import Broken
 from obverse.loss.loss import Loss
 from obverse.mechanisms.lazily import Whole
 from obverse.noise.entropy import Entropy
-from obverse.query.answer import Answer, Cell
+from obverse.query.answer import Answer, Cell, distinct
 from obverse.query.choose import Naming, Noisy, NoisyQuantile, NoisyTotal, whole_loss
 from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, margin, reach, value
@@ -164,7 +164,7 @@ class AskPlan:
             margins.append(
                 tuple(self._margin(i, each, row, steps, confidence) for i, each in enumerate(found))
             )
-        names = tuple(item.name for item in question.items)
+        names = distinct(item.name for item in question.items)
         return Answer(names, tuple(rows), tuple(margins), noisy, groups)
 
     def _row(self, key: Group, steps: tuple[int, ...]) -> Row:
