@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import tempfile
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import obverse
 from obverse.cli.main import main
 from obverse.evaluate.examine import Said, examine
-from obverse.evaluate.held import against
+from obverse.evaluate.fixes import BUDGET, LEAST, cheapest
+from obverse.evaluate.held import Held, against
 
 from .conftest import QUASI, SENSITIVE, SETTINGS
 
@@ -117,10 +120,24 @@ def test_figures_have_their_guess_control_and_interval(reports):
 
 
 def test_fixes_were_tried_and_the_safe_table_needs_none(reports):
-    fixes = reports["copy"].fixes
+    search = reports["copy"].fixes
+    fixes = search.best
+    assert f"{search.alone} of {search.changes} changes alone" in reports["copy"].html(curator=False)
     assert len(fixes) == 3 and all(0 <= fix.risk <= 1 and 0 <= fix.utility <= 1 for fix in fixes)
     assert any(fix.enough for fix in fixes)
     assert reports["banded"].found.verdict[0] != "Do not release" and reports["banded"].exposed == ()
+
+
+def test_a_wide_table_is_searched_as_far_as_the_budget_and_the_rest_is_owned_up_to():
+    drawn = np.random.default_rng(4)
+    wide = pa.table({f"number {i}": drawn.integers(0, 1000, 400) for i in range(12)})
+    search = cheapest(wide, Held("wide", wide, quasi=tuple(wide.column_names)))
+    assert search.alone == BUDGET[0] < search.changes
+    assert 0 < search.together <= sum(BUDGET[1:])
+
+
+def test_a_fix_that_leaves_next_to_nothing_is_none(reports):
+    assert all(fix.utility >= LEAST for report in reports.values() for fix in report.fixes.best)
 
 
 def test_a_file_name_cannot_write_the_page(files, tmp_path):

@@ -314,10 +314,12 @@ def credibility(groups: list[int], mine: int, ill: int, diversity: int) -> float
 
 def _classes(boxes: Boxes) -> tuple[Boxes, Codes]:
     """The distinct boxes, and the number of each row's."""
-    both = np.hstack([boxes.low, boxes.high])
-    distinct, of = np.unique(both, axis=0, return_inverse=True)
-    low, high = np.hsplit(distinct, 2)
-    return Boxes(np.ascontiguousarray(low), np.ascontiguousarray(high)), of.reshape(-1)
+    both = np.hstack([boxes.low, boxes.high]) + np.float32(0)  # −0 is 0
+    kind = pa.binary(both.strides[0])
+    rows = pa.Array.from_buffers(kind, len(both), [None, pa.py_buffer(both)]).dictionary_encode()
+    of = rows.indices.to_numpy().astype(np.int64)
+    _, first = np.unique(of, return_index=True)
+    return boxes.rows(first), of
 
 
 def _possible(

@@ -178,8 +178,9 @@ def _below(ladder: Sequence[Sequence[str]], seen: set[str]) -> dict[str, set[str
         for label in above:
             if label not in (leaf, ANY):
                 found.setdefault(label, set()).add(leaf)
+    leaves = seen | {rungs[0] for rungs in ladder}
     for text in seen - found.keys():
         members = {member.strip() for member in re.split(r"[,;|]", text.strip("{}[]()"))}
-        if len(members) > 1 and members <= seen | {rungs[0] for rungs in ladder}:
+        if len(members) > 1 and members <= leaves:
             found[text] = members
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from obverse.evaluate.exposed import exposed
-from obverse.evaluate.fixes import cheapest
+from obverse.evaluate.fixes import Search, cheapest
 from obverse.evaluate.held import Held, fingerprint, rows
 from obverse.evaluate.report import About, Report
 from obverse.evaluate.risk import THRESHOLD, assess
@@ -36,7 +36,7 @@ def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
         release, known, seed=said.seed, threshold=said.threshold, epsilon=said.epsilon, delta=said.delta
     )
     above = any(each.word(said.threshold) != "low" for each in found.worst.values())
-    fixes = cheapest(release, known, seed=said.seed, threshold=said.threshold) if above else []
+    fixes = cheapest(release, known, seed=said.seed, threshold=said.threshold) if above else Search()
     about = About(
         file=Path(file).name,
         sha256=fingerprint(file),
@@ -51,4 +51,4 @@ def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
         left=said.left,
     )
     listed = tuple(exposed(release, known, found))
-    return Report(about, found, tuple(fixes), listed, perf_counter() - started)
+    return Report(about, found, fixes, listed, perf_counter() - started)

@@ -6,7 +6,7 @@ information lost: the entropy that the columns keep, and the rows that are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
@@ -21,8 +21,9 @@ from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, THRESHOLD, World
 from obverse.noise.entropy import Keyed
 
-DEPTH = 3  # changes at most in one fix
-LARGE = 100_000  # rows from which fewer changes are tried
+BUDGET = 16, 6, 4  # changes tried alone, then pairs, then threes
+LARGE = 100_000  # rows from which changes are tried alone only
+LEAST = 0.1  # of the information is kept, or it is no fix
 FEW = 20  # distinct values below which a number is not worth banding
 
 
@@ -45,34 +46,56 @@ class _Change:
     width: float = 0.0
 
 
+@dataclass(frozen=True)
+class Search:
+    """The best fixes; how many changes there are, how many were tried alone, and how many combinations of them."""
+
+    best: tuple[Fix, ...] = ()
+    changes: int = 0
+    alone: int = 0
+    together: int = 0
+
+
 def cheapest(
     release: pa.Table, known: Held, *, seed: str = "fixes", threshold: float = THRESHOLD, count: int = 3
-) -> list[Fix]:
-    """The fixes that keep most and stay below the threshold, or else those that leave the least risk."""
+) -> Search:
+    """The fixes that keep most and stay below the threshold, or else those that leave the least risk.
+
+    As many as `BUDGET` are tried: changes alone, then the best of them with the others, the better ones first.
+    """
     release = release.select(shared(release, known.people))
-    changes, found = list(_changes(release, known)), []
+    changes = every = list(_changes(release, known))
     start: tuple[_Change, ...] = ()
-    width = release.num_columns
-    for _ in range(DEPTH if release.num_rows < LARGE else 1):
+    found: list[tuple[tuple[_Change, ...], Fix]] = []
+    for most in BUDGET if release.num_rows < LARGE else BUDGET[:1]:
         step = []
-        for change in changes:
-            used = {name for done in start for name in done.columns}
-            if change in start or used & set(change.columns) or len(used | set(change.columns)) >= width:
-                continue
-            changed = _made(release, (*start, change))
-            if not changed.num_rows:
-                continue
-            risk = _risk(changed, known, seed)
-            step.append(((*start, change), Fix((), risk, _kept(release, changed), risk <= threshold)))
-        found += [
-            Fix(tuple(each.said for each in chosen), fix.risk, fix.utility, fix.enough)
-            for chosen, fix in step
-        ]
-        if not step or sum(fix.enough for fix in found) >= count:
+        for change in _possible(changes, start, release.num_columns)[:most]:
+            chosen = (*start, change)
+            made = _made(release, chosen)
+            risk, kept = _risk(made, known, seed), _kept(release, made)
+            fix = Fix(tuple(each.said for each in chosen), risk, kept, risk <= threshold)
+            step.append((chosen, fix))
+        found += step
+        if not step or sum(fix.enough and fix.utility >= LEAST for _, fix in found) >= count:
             break
-        start = min(step, key=lambda each: each[1].risk - 0.5 * each[1].utility)[0]
-    found.sort(key=lambda fix: (not fix.enough, -fix.utility if fix.enough else fix.risk))
-    return found[:count]
+        step.sort(key=lambda each: (each[1].utility < LEAST, each[1].risk - 0.5 * each[1].utility))
+        start = step[0][0]
+        better = [chosen[-1] for chosen, _ in step]
+        changes = better + [change for change in changes if change not in better]
+    useful = (fix for _, fix in found if fix.utility >= LEAST)
+    best = sorted(useful, key=lambda f: (not f.enough, -f.utility if f.enough else f.risk))
+    alone = sum(len(chosen) == 1 for chosen, _ in found)
+    return Search(tuple(best[:count]), len(every), alone, len(found) - alone)
+
+
+def _possible(changes: Sequence[_Change], start: tuple[_Change, ...], width: int) -> list[_Change]:
+    """Those that touch no column a second time, and leave one as it is."""
+    used = {name for done in start for name in done.columns}
+    return [
+        change
+        for change in changes
+        if change not in start and not used & set(change.columns) and len(used | set(change.columns)) < width
+    ]
 
 
 def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
@@ -82,7 +105,7 @@ def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
     if len(plain) > 1:
         yield _Change(f"leave out {', '.join(plain)}", plain)
     yield _Change("leave out rows that are like no other")
-    for name in release.column_names:
+    for name in sorted(release.column_names, key=lambda name: -_entropy(release[name])):
         if name in known.sensitive or name in plain:
             continue
         yield _Change(f"leave out {name}", (name,))
@@ -137,13 +160,15 @@ def _shared(release: pa.Table) -> pa.Table:
 
 def _risk(release: pa.Table, known: Held, seed: str) -> float:
     """The highest risk that whole rows, quasi-identifiers and two secrets are found to bear; of many, rows alone."""
+    if not release.num_rows:
+        return 0.0
+    known = known.within(release.column_names)
+    rows = _rows_at_risk(release, known, seed)
     if release.num_rows >= LARGE:
-        return _rows_at_risk(release, known.within(release.column_names), seed)
-    world = World(release, known.within(release.column_names), seed, Game(seed), TARGETS // 10, copies=0)
-    tried = [world.matching(), world.describing()]
-    for secret in world.known.sensitive[:2]:
-        tried += list(world.inferring(secret))
-    return max(each.evidence.risk for each in tried)
+        return rows
+    world = World(release, known, seed, Game(seed), TARGETS // 10, copies=0)
+    secrets = (each for secret in known.sensitive[:2] for each in world.inferring(secret))
+    return max([rows, *(each.evidence.risk for each in secrets)])
 
 
 def _rows_at_risk(release: pa.Table, known: Held, seed: str) -> float:

@@ -15,7 +15,7 @@ from obverse.attack.base import versions
 from obverse.attack.interval import Rate
 from obverse.evaluate.bars import Mark, bar
 from obverse.evaluate.exposed import Exposed
-from obverse.evaluate.fixes import Fix
+from obverse.evaluate.fixes import Search
 from obverse.evaluate.page import LEGEND, STYLE
 from obverse.evaluate.risk import QUESTIONS, Assessment, Tried, Word
 
@@ -63,7 +63,7 @@ class Report:
 
     about: About
     found: Assessment
-    fixes: tuple[Fix, ...] = ()
+    fixes: Search = field(default_factory=Search)
     exposed: tuple[Exposed, ...] = ()
     seconds: float = 0.0
     versions: tuple[tuple[str, str], ...] = field(default_factory=versions)
@@ -85,7 +85,7 @@ class Report:
             "tried": tried,
             "reconstruction": vulnerable and {"of": vulnerable[0], **_figures(vulnerable[1])},
             "ons": [asdict(answer) for answer in self.answers],
-            "fixes": [asdict(fix) for fix in self.fixes],
+            "fixes": asdict(self.fixes),
             "not_tested": [{"what": what, "why": why} for what, why in self.found.untried],
             "seed": self.found.seed,
             "seconds": self.seconds,
@@ -174,16 +174,21 @@ class Report:
         rows = "".join(
             f"<tr><td>{escape('; '.join(fix.changes))}</td><td>{_percent(fix.risk)}</td>"
             f"<td>{_percent(fix.utility)}</td><td>{'below' if fix.enough else 'still above'}</td></tr>"
-            for fix in self.fixes
+            for fix in self.fixes.best
         )
         body = rows or "<tr><td colspan=4>None was looked for: no risk lies above its threshold.</td></tr>"
+        tried = self.fixes
+        looked = (
+            f"Tried: {tried.alone} of {tried.changes} changes alone, and {tried.together} of them together; "
+            "others were not."
+        )
         return (
             "<section><h2>The cheapest fixes, each tried</h2><table class=fixes><thead><tr>"
             "<th scope=col>Change</th>"
             "<th scope=col>Risk left</th><th scope=col>Information kept</th><th scope=col>Threshold</th></tr>"
             f"</thead><tbody>{body}</tbody></table><p class=note>Risk left: the highest of a row described, a row "
-            "matched and a secret inferred, attacked again after the change. Run the report on the changed file "
-            "before release.</p></section>"
+            f"matched and a secret inferred, attacked again after the change. {looked if rows else ''} Run the report "
+            "on the changed file before release.</p></section>"
         )
 
     def _exposed(self, curator: bool) -> str:
@@ -309,11 +314,14 @@ def _name(each: Tried) -> str:
 
 
 def _percent(share: float) -> str:
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
     return f"{100 * share:.1f} %" if 0 < share < 0.9995 else f"{100 * share:.0f} %"
 
 
 def _span(low: float, high: float) -> str:
-    return f"{100 * low:.1f} to {100 * high:.1f}"
+    digits = 1 if high >= 0.01 else 2
+    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"
 
 
 def _figures(rate: Rate) -> dict[str, float]:
