@@ -1,0 +1,391 @@
+"""A SELECT in the words of one engine, node by node; what has no rule here is not written.
+
+Every rule is total: where an engine's own function fails on some numbers, the rule is a guarded one. `Said` carries
+how large a number can be, so that a guard stands only where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
+
+from sqlglot import exp
+
+from obverse.data.files import literal, quote
+from obverse.data.schema import Schema
+from obverse.engines._said import (
+    KINDS,
+    LARGEST,
+    SMALL_BESIDE_LARGEST,
+    Said,
+    either,
+    lowered,
+    number,
+    unwritten,
+    utc,
+)
+
+Kinds = Mapping[str, Said]
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+}
+WHOLES: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
+
+class Writer:
+    """Writes SELECTs over declared tables; an engine says how its tables and its own functions are written."""
+
+    double = "DOUBLE"
+    big = "BIGINT"
+    wide = "DECIMAL(38, 0)"
+
+    def __init__(self, tables: Mapping[str, str], schemas: Mapping[str, Schema]) -> None:
+        self._tables, self._schemas = tables, schemas
+        self._kinds: Kinds = {}
+        self._facts: dict[exp.Expr, float] = {}
+
+    # ── relations ────────────────────────────────────────────────────────────────────────────────────────
+
+    def query(self, node: exp.Expr) -> tuple[str, Kinds]:
+        """The text of a query, and what its columns are."""
+        if isinstance(node, exp.Union):
+            if node.args.get("distinct"):
+                raise unwritten()
+            one, first = self.query(node.this)
+            return f"{one} UNION ALL {self.query(node.expression)[0]}", first
+        if not isinstance(node, exp.Select) or any(
+            value and name not in CLAUSES for name, value in node.args.items()
+        ):
+            raise unwritten()
+        outside = self._kinds
+        source, self._kinds = self._source(node)
+        columns = [self._item(item) for item in node.expressions]
+        kinds: dict[str, Said] = {}
+        for each, item in zip(node.expressions, columns, strict=True):
+            kinds.update(self._kinds if isinstance(each, exp.Star) else {each.alias_or_name: item})
+        parts = ["SELECT", "DISTINCT" if node.args.get("distinct") else "", ", ".join(c.sql for c in columns)]
+        parts += [source, *self._ends(node)]
+        self._kinds = outside
+        return " ".join(part for part in parts if part), kinds
+
+    def _item(self, item: exp.Expr) -> Said:
+        if isinstance(item, exp.Alias):
+            said = self(item.this)
+            return replace(said, sql=f"{said.sql} AS {self.name(item.alias)}")
+        return self(item)
+
+    def _source(self, node: exp.Select) -> tuple[str, Kinds]:
+        sql, kinds = self._from(node.args["from_"].this)
+        for each in node.args.get("joins") or []:
+            other, more = self._from(each.this)
+            kinds = {**kinds, **more}
+            self._kinds = kinds
+            on = each.args.get("on")
+            how = f"{each.side or 'INNER'} JOIN" if on is not None else "CROSS JOIN"
+            sql += f" {how} {other}" + (f" ON {self(on).sql}" if on is not None else "")
+        return f"FROM {sql}", kinds
+
+    def _from(self, node: exp.Expr) -> tuple[str, Kinds]:
+        if isinstance(node, exp.Subquery):
+            sql, kinds = self.query(node.this)
+            return f"({sql}) AS {self.name(node.alias)}", kinds
+        if node.name not in self._tables:
+            raise unwritten()
+        kinds = {column.name: KINDS.get(column.type, Said("")) for column in self._schemas[node.name].columns}
+        return f"{self._tables[node.name]} AS {self.name(node.alias_or_name)}", kinds
+
+    def _ends(self, node: exp.Select) -> list[str]:
+        ends = []
+        if (where := node.args.get("where")) is not None:
+            ends.append(f"WHERE {self(where.this).sql}")
+        if (group := node.args.get("group")) is not None:
+            keys = [k for k in group.expressions if isinstance(k, exp.Literal) or k.find(exp.Column)]
+            ends.append("GROUP BY " + ", ".join(self(key).sql for key in keys))  # a constant parts no rows
+        if (order := node.args.get("order")) is not None:
+            ends.append(self._order(order))
+        return ends
+
+    def _order(self, order: exp.Expr) -> str:
+        terms = [
+            f"{self(term.this).sql}{' DESC' if term.args.get('desc') else ''} NULLS LAST"
+            for term in order.expressions
+        ]
+        return "ORDER BY " + ", ".join(terms)
+
+    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────
+
+    def __call__(self, node: exp.Expr) -> Said:
+        if (rule := RULES.get(type(node))) is None:
+            raise unwritten()
+        said = rule(self, node)
+        if self._facts and said.real and (known := self._facts.get(node)) is not None:
+            return replace(said, size=min(said.size, known))
+        return said
+
+    def name(self, name: str) -> str:
+        return quote(name)
+
+    def text(self, value: str) -> str:
+        return literal(value)
+
+    def constant(self, value: float) -> Said:
+        """A DOUBLE, exactly."""
+        sql = f"CAST('{value!r}' AS {self.double})"
+        return Said(sql, True, abs(value), value == 0 or abs(value) >= 1)
+
+    def _column(self, node: exp.Column) -> Said:
+        kind = self._kinds.get(node.name, Said(""))
+        return replace(kind, sql=self.name(node.name))
+
+    def _literal(self, node: exp.Literal) -> Said:
+        if node.is_string:
+            return Said(self.text(node.name))
+        value = abs(float(node.name))
+        return Said(node.name, False, value, value == 0 or value >= 1)
+
+    def _operator(self, node: exp.Binary) -> Said:
+        return Said(f"({self(node.this).sql} {OPERATORS[type(node)]} {self(node.expression).sql})")
+
+    def _arithmetic(self, node: exp.Binary) -> Said:
+        a, b = self(node.this), self(node.expression)
+        if not a.real and not b.real:
+            return Said(f"({a.sql} {WHOLES[type(node)]} {b.sql})", coarse=a.coarse and b.coarse)
+        if isinstance(node, exp.Mul):
+            return self._product(a, b)
+        size = a.size + b.size
+        sql = f"({a.sql} {WHOLES[type(node)]} {b.sql})"
+        if size > LARGEST and min(a.size, b.size) > SMALL_BESIDE_LARGEST:
+            sql = self.sum(a, b if isinstance(node, exp.Add) else replace(b, sql=f"(- {b.sql})"))
+        return Said(sql, True, size if size <= LARGEST else inf, a.coarse and b.coarse)
+
+    def _product(self, a: Said, b: Said) -> Said:
+        size = a.size * b.size if 0 not in (a.size, b.size) else 0
+        safe = size <= LARGEST and (a.coarse or b.coarse)
+        sql = f"({a.sql} * {b.sql})" if safe else self.product(a, b)
+        return Said(sql, True, size if size <= LARGEST else inf, a.coarse and b.coarse)
+
+    def _quotient(self, node: exp.Div) -> Said:
+        a, b = self(node.this), self(node.expression)
+        if not (a.real and b.real):
+            raise unwritten()
+        if b.coarse and a.size <= LARGEST and a.coarse and b.size < SMALL_BESIDE_LARGEST:
+            return Said(f"({a.sql} / {b.sql})", True, a.size)
+        return Said(self.quotient(a, b), True, a.size if b.coarse and a.size <= LARGEST else inf)
+
+    def _whole_quotient(self, node: exp.IntDiv) -> Said:
+        a, b = self(node.this), self(node.expression)
+        return Said(self.whole_quotient(a.sql, b.sql), coarse=True)
+
+    def _remainder(self, node: exp.Mod) -> Said:
+        a, b = self(node.this), self(node.expression)
+        return Said(self.remainder(a, b), True, min(a.size, b.size), a.coarse and b.coarse)
+
+    def _function(self, node: exp.Func) -> Said:
+        inner, name = self(node.this), type(node).__name__.upper()
+        if isinstance(node, exp.Abs | exp.Neg):
+            return replace(inner, sql=f"(- {inner.sql})" if name == "NEG" else f"ABS({inner.sql})")
+        if isinstance(node, exp.Sqrt | exp.Ln):
+            return Said(f"{name}({inner.sql})", True, max(1.0, inner.size) if inner.size < inf else inf)
+        sql = self.rounded(name, inner)
+        return Said(sql, True, inner.size if inner.size == inf else inner.size + 1, coarse=True)
+
+    def _case(self, node: exp.Case) -> Said:
+        """CASE; in a branch behind x >= c and x > d, x is no larger than they are (nor NaN, which is above all)."""
+        sql, values, above = "CASE", [], None
+        for branch in node.args["ifs"]:
+            test, facts = branch.this, self._facts
+            sql += f" WHEN {self(test).sql}"
+            if isinstance(test, exp.GTE | exp.GT) and (end := number(test.expression)) is not None:
+                if isinstance(test, exp.GTE):
+                    above = test.this, end
+                elif above is not None and above[0] == test.this:
+                    self._facts = {**facts, test.this: max(abs(above[1]), abs(end))}
+            values.append(self(branch.args["true"]))
+            self._facts = facts
+            sql += f" THEN {values[-1].sql}"
+        if (default := node.args.get("default")) is not None:
+            values.append(self(default))
+            sql += f" ELSE {values[-1].sql}"
+        return either(sql + " END", values)
+
+    def _coalesce(self, node: exp.Coalesce) -> Said:
+        values = [self(value) for value in (node.this, *node.expressions)]
+        return either(f"COALESCE({', '.join(value.sql for value in values)})", values)
+
+    def _nullif(self, node: exp.Nullif) -> Said:
+        value = self(node.this)
+        return replace(value, sql=f"NULLIF({value.sql}, {self(node.expression).sql})")
+
+    def _cast(self, node: exp.Cast) -> Said:
+        to = str(node.to.this.value)
+        if to == "DOUBLE" and (value := number(node)) is not None:
+            return self.constant(value)
+        if to in ("DATE", "TIMESTAMP") and isinstance(node.this, exp.Literal):
+            return Said(self.moment(to, utc(node.this.name)))
+        inner = self(node.this)
+        if to == "DOUBLE":
+            return inner if inner.real else replace(inner, sql=self.as_double(inner.sql), real=True)
+        if to in ("BIGINT", "INT128"):
+            sql = f"CAST({inner.sql} AS {self.big if to == 'BIGINT' else self.wide})"
+            return Said(sql, size=inner.size, coarse=True)
+        if to == "TEXT":
+            return Said(self.as_text(inner))
+        raise unwritten()
+
+    def _in(self, node: exp.In) -> Said:
+        members = ", ".join(self(member).sql for member in node.expressions)
+        return Said(f"({self(node.this).sql} IN ({members}))")
+
+    def _is(self, node: exp.Is) -> Said:
+        return Said(f"({self(node.this).sql} IS {self(node.expression).sql})")
+
+    def _like(self, node: exp.Like | exp.ILike) -> Said:
+        value, pattern = self(node.this).sql, self(node.expression).sql
+        if isinstance(node, exp.ILike):
+            value, pattern = self.lower(value), self.text(lowered(node.expression.name))
+        return Said(self.like(value, pattern))
+
+    def _extract(self, node: exp.Extract) -> Said:
+        when = f"CAST({self(node.expression).sql} AS TIMESTAMP)"
+        sql = f"CAST(EXTRACT({node.name} FROM {when}) AS {self.big})"
+        return Said(sql, size=1e6, coarse=True)
+
+    def _count(self, node: exp.Count) -> Said:
+        if isinstance(node.this, exp.Distinct):
+            inner = "DISTINCT " + ", ".join(self(each).sql for each in node.this.expressions)
+        else:
+            inner = self(node.this).sql
+        return Said(f"COUNT({inner})", size=2.0**63, coarse=True)
+
+    def _total(self, node: exp.Sum | exp.Avg) -> Said:
+        value = self(node.this)
+        if not value.real:
+            if isinstance(node, exp.Avg):
+                raise unwritten()
+            return Said(f"SUM({value.sql})", coarse=value.coarse)
+        total = self.total(value.sql)
+        if isinstance(node, exp.Sum):
+            return Said(total, True, coarse=value.coarse)
+        count = f"CAST(NULLIF(COUNT({value.sql}), 0) AS {self.double})"
+        return Said(self.quotient(Said(total, True), Said(count, True, 2.0**63, coarse=True)), True)
+
+    def _extreme(self, node: exp.Min | exp.Max) -> Said:
+        value = self(node.this)
+        return replace(value, sql=f"{type(node).__name__.upper()}({value.sql})")
+
+    def _window(self, node: exp.Window) -> Said:
+        value = self(node.this)
+        parts = ["PARTITION BY " + ", ".join(self(key).sql for key in node.args["partition_by"])]
+        if (order := node.args.get("order")) is not None:
+            parts.append(self._order(order))
+        return replace(value, sql=f"{value.sql} OVER ({' '.join(parts)})")
+
+    def _concat(self, node: exp.Concat) -> Said:
+        return Said(f"CONCAT({', '.join(self(part).sql for part in node.expressions)})")
+
+    def _anonymous(self, node: exp.Anonymous) -> Said:
+        if node.name.lower() != "isfinite":
+            raise unwritten()
+        return Said(self.finite(self(node.expressions[0]).sql))
+
+    # ── what engines say differently ─────────────────────────────────────────────────────────────────────
+
+    def sum(self, a: Said, b: Said) -> str:
+        return f"({a.sql} + {b.sql})"
+
+    def product(self, a: Said, b: Said) -> str:
+        return f"({a.sql} * {b.sql})"
+
+    def quotient(self, a: Said, b: Said) -> str:
+        return f"({a.sql} / {b.sql})"
+
+    def remainder(self, a: Said, b: Said) -> str:
+        return f"({a.sql} % {b.sql})"
+
+    def whole_quotient(self, a: str, b: str) -> str:
+        raise NotImplementedError
+
+    def rounded(self, name: str, x: Said) -> str:
+        raise NotImplementedError
+
+    def total(self, x: str) -> str:
+        raise NotImplementedError
+
+    def as_double(self, x: str) -> str:
+        return f"CAST({x} AS {self.double})"
+
+    def as_text(self, x: Said) -> str:
+        raise NotImplementedError
+
+    def moment(self, type_: str, value: str) -> str:
+        return f"CAST('{value}' AS {type_})"
+
+    def finite(self, x: str) -> str:
+        """NaN stands above all numbers, on every engine here."""
+        return f"(ABS({x}) < CAST('Infinity' AS {self.double}))"
+
+    def lower(self, x: str) -> str:
+        raise NotImplementedError
+
+    def upper(self, x: str) -> str:
+        raise NotImplementedError
+
+    def trim(self, x: str) -> str:
+        raise NotImplementedError
+
+    def like(self, x: str, pattern: str) -> str:
+        raise NotImplementedError
+
+    def digest(self, x: str) -> str:
+        return f"MD5({x})"
+
+
+CLAUSES = {"expressions", "from_", "joins", "where", "group", "order", "distinct"}
+RULES: dict[type[exp.Expr], Callable[..., Said]] = {
+    **dict.fromkeys(OPERATORS, Writer._operator),
+    **dict.fromkeys(WHOLES, Writer._arithmetic),
+    **dict.fromkeys(
+        (exp.Abs, exp.Neg, exp.Sqrt, exp.Ln, exp.Floor, exp.Ceil, exp.Round, exp.Trunc), Writer._function
+    ),
+    exp.Div: Writer._quotient,
+    exp.IntDiv: Writer._whole_quotient,
+    exp.Mod: Writer._remainder,
+    exp.Column: Writer._column,
+    exp.Literal: Writer._literal,
+    exp.Boolean: lambda write, node: Said("TRUE" if node.this else "FALSE"),
+    exp.Null: lambda write, node: Said("NULL", size=0, coarse=True),
+    exp.Star: lambda write, node: Said("*"),
+    exp.Paren: lambda write, node: write(node.this),
+    exp.Not: lambda write, node: Said(f"(NOT {write(node.this).sql})"),
+    exp.Case: Writer._case,
+    exp.Coalesce: Writer._coalesce,
+    exp.Nullif: Writer._nullif,
+    exp.Cast: Writer._cast,
+    exp.In: Writer._in,
+    exp.Is: Writer._is,
+    exp.Like: Writer._like,
+    exp.ILike: Writer._like,
+    exp.Extract: Writer._extract,
+    exp.Lower: lambda write, node: Said(write.lower(write(node.this).sql)),
+    exp.Upper: lambda write, node: Said(write.upper(write(node.this).sql)),
+    exp.Trim: lambda write, node: Said(write.trim(write(node.this).sql)),
+    exp.Length: lambda write, node: Said(f"CHAR_LENGTH({write(node.this).sql})", size=2.0**63, coarse=True),
+    exp.Concat: Writer._concat,
+    exp.MD5: lambda write, node: Said(write.digest(write(node.this).sql)),
+    exp.Anonymous: Writer._anonymous,
+    exp.Count: Writer._count,
+    exp.Sum: Writer._total,
+    exp.Avg: Writer._total,
+    exp.Min: Writer._extreme,
+    exp.Max: Writer._extreme,
+    exp.RowNumber: lambda write, node: Said("ROW_NUMBER()", size=2.0**63, coarse=True),
+    exp.Window: Writer._window,
+}

@@ -1,0 +1,247 @@
+"""Questions made at random over everything that a row's expressions, groups, joins and subqueries may hold.
+
+The table is full of traps: NULL, NaN, infinities, the largest and the smallest numbers, halves, leap days, letters that
+change case in their own ways. What engines must agree on is what goes into the noise: whole numbers, group by group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime
+from fractions import Fraction
+from math import inf, nan
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+
+from obverse.data.bounding import people
+from obverse.data.schema import Column, Schema, Type, Unit
+from obverse.data.table import Cell, Tables
+from obverse.errors import BadQuestion
+from obverse.noise.entropy import Keyed
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan, _folded, _within
+from obverse.release import Terms
+
+COLUMNS = (
+    Column("id", Type.INTEGER),
+    Column("age", Type.INTEGER, low=Fraction(0), high=Fraction(120)),
+    Column("sex", Type.TEXT, categories=("f", "m")),
+    Column("pay", Type.REAL, low=Fraction(-10), high=Fraction(1000, 3)),
+    Column("wild", Type.REAL),
+    Column("Given Name", Type.TEXT),
+    Column("born", Type.DATE),
+    Column("seen", Type.TIMESTAMP),
+    Column("smokes", Type.BOOLEAN, categories=(False, True)),
+)
+TYPES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("age", pa.int64()),
+        ("sex", pa.string()),
+        ("pay", pa.float64()),
+        ("wild", pa.float64()),
+        ("Given Name", pa.string()),
+        ("born", pa.date32()),
+        ("seen", pa.timestamp("us")),
+        ("smokes", pa.bool_()),
+    ]
+)
+PAYS = (0.5, -0.5, 1.5, 2.5, -2.5, 13.25, 333.3333333333333, -10.0, 1e6, 0.0, None, nan, inf, 99.9, 7.0)
+WILDS = (1.7e308, 5e-324, 1e200, -1e200, 1e-200, 0.0, nan, -inf, None, 3.0, 0.1, 2.5, 1e16, 123456.5)
+NAMES = (
+    "Ann",
+    "bob",
+    "BOB",
+    "Ångström",
+    "ÅNGSTRÖM",
+    "straße",
+    " İpek ",
+    "a_b",
+    "50%",
+    "x\\y",
+    "",
+    None,
+    "zoë",
+)
+NAMES += ("e\u0301", "\u00a0pad\u2003", "ΣΑΣ", "日本", "it's", "😀")
+DAYS = (date(1970, 1, 1), date(2024, 2, 29), date(1899, 12, 31), None, date(2001, 10, 5))
+TIMES = (datetime(2024, 2, 29, 23, 59, 59, 500000), datetime(1969, 7, 20, 20, 17), None, datetime(2000, 1, 1))
+
+
+def rows(count: int = 240) -> list[tuple[Cell | date, ...]]:
+    made: list[tuple[Cell | date, ...]] = []
+    for i in range(count):
+        who = i * i % 37
+        ages = (i % 130 - 5, None, 2**62, 30)
+        made.append(
+            (
+                who if i % 41 else None,
+                ages[0] if i % 11 else ages[i % 4],
+                ("f", "m", "x", None)[i % 7 % 4],
+                PAYS[i % len(PAYS)],
+                WILDS[i % len(WILDS)],
+                NAMES[i % len(NAMES)],
+                DAYS[i % len(DAYS)],
+                TIMES[i % len(TIMES)],
+                (True, False, None)[i % 3],
+            )
+        )
+    return made
+
+
+def written(path: Path) -> None:
+    """The rows as a file of Parquet or Arrow."""
+    columns = zip(*rows(), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, TYPES, strict=True)]
+    write = pyarrow.parquet.write_table if path.suffix == ".parquet" else pyarrow.feather.write_feather
+    write(pa.table(arrays, schema=TYPES), path)
+
+
+def schemas(source: str) -> dict[str, Schema]:
+    """One table as rows, as people, and as what these people did."""
+    pointing = (Column("id", Type.INTEGER, references="u.id"), *COLUMNS[1:])
+    known = (
+        Schema("t", source, COLUMNS),
+        Schema("u", source, COLUMNS, Unit("id", rows=3)),
+        Schema("v", source, pointing, Unit("id", rows=40)),
+    )
+    return {schema.name: schema for schema in known}
+
+
+AGAINST = ("=", "<>", "<", "<=", ">", ">=")
+GRAMMAR: dict[str, tuple[str, ...]] = {
+    "leaf number": ("age", "pay", "wild", "pay", "age", "3", "0.5", "-7", "0", "1e100", "id", "2.5"),
+    "leaf text": ('"Given Name"', '"Given Name"', "sex"),
+    "leaf test": (
+        *("smokes", "sex = 'f'", "smokes IS NOT TRUE", "pay IS NULL", "age < 30", "age >= 30", "wild > pay"),
+        *("born > DATE '2001-10-05'", "seen <= '2000-01-01'", "smokes = (age > 30)", "TRUE"),
+    ),
+    "number": (
+        *("({number} + {number})", "({number} - {number})", "({number} * {number})", "({number} / {number})"),
+        *("({number} // {number})", "({number} % {number})", "-({number})", "FLOOR({number})"),
+        *("CEIL({number})", "ROUND({number})", "ABS({number})", "SQRT({number})", "LN({number})"),
+        "CASE WHEN {test} THEN {number} ELSE {number} END",
+        "CASE WHEN {test} THEN {number} END",
+        *("COALESCE({number}, {number})", "LENGTH({text})", "EXTRACT({part} FROM seen)", "{day}(born)"),
+    ),
+    "part": ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE"),
+    "day": ("YEAR", "MONTH", "DAY", "QUARTER"),
+    "text": (
+        *("LOWER({text})", "UPPER({text})", "TRIM({text})", "COALESCE({text}, 'none')"),
+        "CASE WHEN {test} THEN {text} ELSE 'Other' END",
+    ),
+    "test": (
+        *(f"{{number}} {sign} {{number}}" for sign in AGAINST),
+        *(f"{{text}} {sign} {{word}}" for sign in AGAINST),
+        *("{number} BETWEEN {number} AND {number}", "{number} IN (1, 2.5, 30, -7)", "{number} IS NULL"),
+        *(
+            "{text} IN ('bob', {word}, 'f')",
+            "{text} LIKE {like}",
+            "{text} ILIKE {like}",
+            "{text} NOT LIKE {like}",
+        ),
+        *("({test} AND {test})", "({test} OR {test})", "NOT ({test})"),
+    ),
+    "word": ("'BOB'", "'a_b'", "'Å'", "'zoë'", "'straße'", "'ſ'", "''"),
+    "like": (
+        *("'%b%'", "'a_b'", r"'5_\%'", r"'%\%'", "'ån%'", "'_'", "'%ß%'", "'日_'", "'%''%'", "'%ς'", "'ΣΑσ'"),
+        *("'%İ%'", "'%i%'"),
+    ),
+    "bounded": ("age", "pay", "age * 2 - pay", "ABS(pay)", "FLOOR(pay / 3)", "pay * pay", "ROUND(pay)"),
+    "counted": ("age", "id", "sex", "smokes", "pay", "wild", "{text}", "{number}", "{day}(born)"),
+    "aggregate": (
+        *("COUNT(*)", "COUNT({number})", "COUNT(*) FILTER (WHERE {test})", "COUNT(DISTINCT {counted})"),
+        *(
+            "SUM({bounded})",
+            "SUM(CASE WHEN {test} THEN {bounded} ELSE 1 END)",
+            "AVG({bounded})",
+            "STDDEV(pay)",
+            "MEDIAN({bounded})",
+            "MAX({bounded})",
+        ),
+    ),
+    "key": (
+        *(
+            "sex",
+            "smokes",
+            "FLOOR(age / 30)",
+            "age // 25",
+            "MONTH(born)",
+            "EXTRACT(HOUR FROM seen)",
+            "({test})",
+        ),
+        *("CASE WHEN {test} THEN 'low' ELSE 'high' END", "ROUND(pay / 40)", "FLOOR(ABS(pay) % 7)"),
+    ),
+    "found": ('"Given Name"', 'LOWER("Given Name")', "born", "seen", "wild", "age", "ROUND(wild)"),
+    "source": (
+        *("t", "t", "u", "u", "(SELECT * FROM t WHERE {test}) AS s", "(SELECT DISTINCT * FROM u) AS s"),
+        "(SELECT * FROM u UNION ALL SELECT * FROM v WHERE {test}) AS s",
+        '(SELECT id, {number} AS age, sex, pay, wild, {text} AS "Given Name", born, seen, smokes FROM u) AS s',
+    ),
+    "whose": (
+        "COUNT(*)",
+        "COUNT({number})",
+        "SUM(pay)",
+        "SUM(age)",
+        "AVG(pay)",
+        "MIN(pay)",
+        "MAX(age)",
+        "MAX(wild)",
+    ),
+    "both": ("u.age > v.age", "v.pay < 9", "u.smokes", "v.sex IS NULL", "u.pay * v.pay > 4"),
+    "question": (
+        *("SELECT {aggregate}, {aggregate} FROM {source} WHERE {test}",) * 3,
+        *("SELECT {key}, {aggregate}, {aggregate} FROM {source} WHERE {test} GROUP BY 1",) * 3,
+        "SELECT {key}, {key}, {aggregate} FROM {source} GROUP BY 1, 2",
+        "SELECT {found}, {aggregate} FROM {source} GROUP BY 1 WITH (delta = 1e-6)",
+        "SELECT COUNT(*), AVG(n) FROM (SELECT id, {whose} AS n FROM v WHERE {test} GROUP BY id) AS s WHERE n > 1",
+        "SELECT COUNT(*), SUM(u.pay), SUM(v.age) FROM u JOIN v ON u.id = v.id WHERE {both}",
+        "SELECT COUNT(*), COUNT(DISTINCT u.id) FROM u LEFT JOIN v ON u.id = v.id WHERE {both}",
+    ),
+}
+
+
+class Questions:
+    """Questions that follow from a key."""
+
+    def __init__(self, key: str) -> None:
+        self._entropy = Keyed(key)
+
+    def made(self, what: str, depth: int = 3) -> str:
+        """One of its forms, filled in; below a certain depth, a leaf."""
+        if f"leaf {what}" in GRAMMAR:
+            if depth == 0 or self._entropy.bits(2) == 0:
+                what = f"leaf {what}"
+            depth -= 1
+        forms = GRAMMAR[what]
+        form = forms[self._entropy.bits(32) % len(forms)]
+        return re.sub(r"{(\w+)}", lambda part: self.made(part[1], depth), form)
+
+    def planned(self, schemas: dict[str, Schema], count: int) -> Iterator[AskPlan]:
+        """The plans of so many questions that are answered."""
+        while count:
+            try:
+                plan = Ask(self.made("question")).plan(schemas, Terms())
+            except BadQuestion:
+                continue
+            count -= 1
+            yield plan
+
+
+def inputs(plan: AskPlan, tables: Tables) -> list[list[tuple[object, ...]]]:
+    """All that goes into the noise: of each SELECT its groups, and their totals in whole numbers."""
+    keys = tuple(key.sql for key in plan.question.keys)
+    selects = [select for _, select in (*plan.selects, *plan.histograms)]
+    if plan.naming is not None:
+        selects.append(people(plan.question.relation.rows, _within(plan.question), keys))
+    return [
+        sorted(
+            ((*_folded(row[: len(keys)]), *(int(cell or 0) for cell in row[len(keys) :])) for row in found),
+            key=repr,
+        )
+        for found in map(tables.run, selects)
+    ]
