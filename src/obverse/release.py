@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 from obverse.data.schema import Schema
 from obverse.data.table import Tables
@@ -88,6 +88,15 @@ class Plan(Protocol[Value]):
 
     def unpack(self, kept: bytes) -> Value:
         """The value back from its bytes."""
+        ...
+
+
+@runtime_checkable
+class Linked(Protocol):
+    """A plan whose release tells together with earlier ones what none of them tells alone."""
+
+    def after(self, left: Iterable[bytes], version: str) -> Self:
+        """The plan with all counted in that left before, oldest first, packed; `version` is the data's."""
         ...
 
 

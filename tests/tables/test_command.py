@@ -52,6 +52,13 @@ def test_what_was_written_can_be_named_as_published(folder, capsys):
     assert main(["tabulate", "people.toml", "--by", "job title", "--published", "towns.csv"]) == 0
 
 
+def test_what_left_before_is_counted_in_without_being_named(folder, capsys):
+    assert main(["tabulate", "people.toml", "--by", "town"]) == 0
+    assert "earlier" not in capsys.readouterr().out
+    assert main(["tabulate", "people.toml", "--by", "town,job title"]) == 0
+    assert "protected together with 1 earlier tables" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "wrong",
     [["--by", "nothing"], ["--by", "town", "--dominance", "most"], ["--by", "town", "--protect", "private"]],

@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from obverse.cli.options import account, found
 from obverse.cli.progress import Progress
@@ -18,7 +18,7 @@ from obverse.errors import BadParameter
 if TYPE_CHECKING:
     from obverse.tables.protect import Protection
     from obverse.tables.published import Published
-    from obverse.tables.tabulate import Tabulate
+    from obverse.tables.tabulate import Tabulate, TabulatePlan
 
 EXAMPLES = (
     "obverse tabulate people.toml --by education,sex",
@@ -55,7 +55,11 @@ def arguments(parser: ArgumentParser) -> None:
         "--ladder", action="append", default=[], metavar="COLUMN=FILE", help="a hierarchy file"
     )
     parser.add_argument(
-        "--published", action="append", default=[], metavar="FILE", help="a table that left before"
+        "--published",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a table that left in another way (those in the ledger count anyway)",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write .csv, .parquet, .arrow or .html instead"
@@ -89,6 +93,8 @@ def run(args: Namespace) -> int:
         str(promised) if isinstance(promised, Syntactic) else cost(promised),
         *(f"{a.name}: ± {a.margin:g} ({a.note})" for a in release.accuracy),
     ]
+    before = len(cast("TabulatePlan", release.plan).shape.published)
+    told += [f"protected together with {before} earlier tables"] if before else []
     told += [NOTE] if any(release.value["mark"].to_pylist()) else []
     print(
         "\n".join(["", *told, f"receipt: {release.receipt.number}"]),

@@ -29,7 +29,7 @@ from obverse.query.answer import Answered
 from obverse.query.ask import Ask
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
-from obverse.release import KINDS, Charge, Plan, Release, Request
+from obverse.release import KINDS, Charge, Linked, Plan, Release, Request
 
 Value = TypeVar("Value")
 CURATOR = "curator"
@@ -51,6 +51,7 @@ class Curator:
         self._entropy = entropy
         self._tables = dict(tables or {})
         self._opening = Lock()
+        self._linking = Lock()
 
     def __repr__(self) -> str:
         return f"Curator({', '.join(self.schemas)}; ledger {self.ledger.path})"
@@ -59,6 +60,14 @@ class Curator:
         """What was asked for, paid for and kept; the same again is free, and says the same."""
         plan = request.plan(self.schemas, self.ledger.policy.terms(to))
         tables = self._open(plan.tables)
+        if not isinstance(plan, Linked):
+            return self._charged(plan, tables, request, to)
+        with self._linking:  # so that of two at once the later counts in the earlier
+            left = self.ledger.answers(plan.tables, plan.kind)
+            linked = plan.after(left, "\n".join(map(tables.version, plan.tables)))
+            return self._charged(linked, tables, request, to)
+
+    def _charged(self, plan: Plan[Value], tables: Tables, request: Request[Value], to: str) -> Release[Value]:
         whom = " and ".join(self.schemas[name].protects for name in plan.tables)
         pending = self.ledger.submit(
             Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request), whom)

@@ -55,7 +55,7 @@ from obverse.ledger.verify import Verdict, verify
 from obverse.ledger.writer import Job, Writer
 from obverse.loss.filters import Amounts
 from obverse.loss.loss import FREE, Loss
-from obverse.release import Charge, Guarantee, Receipt
+from obverse.release import Charge, Guarantee, Kind, Receipt
 
 LONGEST_ABOUT = 4096
 ADOPT = "put the newest back, or take this one over with obverse audit-log adopt"
@@ -179,6 +179,17 @@ class Ledger:
         if large:
             self._answers.clear(key, job.answer[0])
         return packed if job.answer[0] == mine else self._answers.read(key, *job.answer)
+
+    def answers(self, tables: tuple[str, ...], kind: Kind) -> Iterator[bytes]:
+        """Every answer of a kind about these tables that was kept, whoever asked, the oldest first."""
+        found = [
+            entry for entry in self.log() if entry.charged.tables == tables and entry.charged.kind == kind
+        ]
+        for key in dict.fromkeys(entry.charged.key for entry in reversed(found) if entry.kept is not None):
+            with self._read() as reader:
+                asked = question(reader, key)
+            assert asked is not None and asked.answer is not None
+            yield self._answers.read(key, *asked.answer)
 
     def spent(self, account: str = ALL, table: str = ALL) -> Total:
         """What an account was charged on a table; of all accounts or on all tables where none is named."""

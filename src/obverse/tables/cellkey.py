@@ -37,6 +37,9 @@ class CellKey(Exact):
     smallest: int = 2
     keyed = True
 
+    def within(self, shape: Shape) -> float:
+        return float(self.most)
+
     def settled(self, shape: Shape, terms: Terms) -> CellKey:
         if not 0 < self.variance <= self.most**2 or self.most > 100:
             raise BadParameter(f"noise of at most ±{self.most} has no variance of {self.variance}")

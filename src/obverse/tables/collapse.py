@@ -29,6 +29,9 @@ class Collapse(Exact):
 
     threshold: int | None = None
 
+    def within(self, shape: Shape) -> float:
+        return 0.0
+
     def settled(self, shape: Shape, terms: Terms) -> Collapse:
         least = terms.smallest_group or 0
         threshold = self.threshold if self.threshold is not None else max(SMALLEST, least)

@@ -39,6 +39,10 @@ class Suppress(Exact):
     dominance: tuple[int, Fraction] | None = None
     p: Fraction | None = None
     zeros: bool = False
+    together = True
+
+    def within(self, shape: Shape) -> float:
+        return 0.0
 
     @property
     def top(self) -> int:  # type: ignore[override]
@@ -65,7 +69,7 @@ class Suppress(Exact):
                 raise BadParameter(
                     f"hiding amounts needs low = 0 or more for {shape.measure}: who contributes most?"
                 )
-        _measures(shape)
+        measures(shape)
         return replace(self, threshold=threshold)
 
     def guarantee(self, shape: Shape) -> Syntactic:
@@ -87,14 +91,14 @@ class Suppress(Exact):
         What earlier tables left of a confidential cell of theirs is promised too. A cell costs 1 to hide, and up
         to 1 more the more of the total it holds.
         """
-        measures = _measures(shape)
-        known = knowledge(totals.dimensions, measures, shape.published, _bounds(shape))
+        names = measures(shape)
+        known = knowledge(totals.dimensions, names, shape.published, bounds(shape))
         visible = shown(totals.dimensions, shape.by)
         own = np.zeros(len(known.system.low), bool)
         own[known.block(shape.name)] = True
         truth = np.zeros(len(own))
         truth[known.block(shape.name)] = totals.value.ravel()
-        if len(measures) == 2:
+        if len(names) == 2:
             truth[known.block(COUNT)] = totals.rows.ravel()
 
         def spread(values: np.ndarray) -> np.ndarray:
@@ -159,7 +163,7 @@ class Suppress(Exact):
         return [np.where(value > 0, np.maximum(part, 0), 0) for part in lacking]
 
 
-def _measures(shape: Shape) -> tuple[str, ...]:
+def measures(shape: Shape) -> tuple[str, ...]:
     """Counts, if what was published before is about them, and then the table's own measure."""
     named = {name for earlier in shape.published for name in earlier.measures}
     if not named <= {COUNT, shape.name}:
@@ -167,7 +171,7 @@ def _measures(shape: Shape) -> tuple[str, ...]:
     return tuple(sorted(named | {shape.name}))
 
 
-def _bounds(shape: Shape) -> tuple[float, float] | None:
+def bounds(shape: Shape) -> tuple[float, float] | None:
     column = shape.schema.column(shape.measure) if shape.measure else None
     if column is None or not column.bounded or shape.weight is not None:
         return None

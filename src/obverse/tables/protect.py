@@ -22,7 +22,10 @@ Marks = np.ndarray
 
 @dataclass(frozen=True)
 class Shape:
-    """The public side of one table to be protected: its dimensions, what is shown, what is added up and for whom."""
+    """The public side of one table to be protected: its dimensions, what is shown, what is added up and for whom.
+
+    `around` are the dimensions with those of what was published before.
+    """
 
     schema: Schema
     dimensions: tuple[Dimension, ...]
@@ -30,6 +33,7 @@ class Shape:
     measure: str | None = None
     weight: str | None = None
     published: tuple[Published, ...] = ()
+    around: tuple[Dimension, ...] = ()
 
     @property
     def name(self) -> str:
@@ -56,6 +60,7 @@ class Protection(ABC):
 
     top = 0
     keyed = False
+    together = False  # whether it protects a table together with those that were published before
 
     def settled(self, shape: Shape, terms: Terms) -> Protection:
         """The same with every choice made that the request left open; or a Refusal."""
@@ -68,6 +73,10 @@ class Protection(ABC):
     def accuracy(self, shape: Shape) -> tuple[Accuracy, ...]:
         """How wrong a value may be."""
         return ()
+
+    def within(self, shape: Shape) -> float | None:
+        """How far from the truth a shown value can be, or None where that is not certain."""
+        return None
 
     @abstractmethod
     def release(self, shape: Shape, reading: Reading, tables: Tables, entropy: Entropy) -> pa.Table:

@@ -43,6 +43,12 @@ class Round(Exact):
     how: How = "controlled"
     keyed = True
 
+    def within(self, shape: Shape) -> float | None:
+        ladders = sum(dimension.height > 1 for dimension in shape.dimensions)
+        if self.how == "controlled" and (len(shape.dimensions) > 2 or ladders > 1):
+            return None
+        return float(self.base // 2 if self.how == "conventional" else self.base - 1)
+
     def settled(self, shape: Shape, terms: Terms) -> Round:
         if self.base < 2:
             raise BadParameter(f"a base to round to is 2 or more, such as 3, 5 or 10, not {self.base}")

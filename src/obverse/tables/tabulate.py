@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -17,9 +17,10 @@ from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Guarantee, Kind, Terms
-from obverse.tables.cube import Reading, shape
+from obverse.tables.cube import Reading, read, shape
 from obverse.tables.dimension import Dimension
-from obverse.tables.hide import Suppress
+from obverse.tables.earlier import Note, hold, linked
+from obverse.tables.hide import SMALLEST, Suppress
 from obverse.tables.protect import Protection, Shape
 from obverse.tables.published import Published
 
@@ -50,18 +51,22 @@ class Tabulate:
             raise BadParameter(f"there is no table {self.table}; there are {', '.join(sorted(schemas))}")
         schema = schemas[self.table]
         by = self._by(schema)
-        named = dict.fromkeys(column for part in (*by, *(p.by for p in self.published)) for column in part)
-        ladders = {ladder.column: ladder for ladder in self.ladders}
-        if spare := sorted(ladders.keys() - named.keys()):
+        named = {column for part in (*by, *(p.by for p in self.published)) for column in part}
+        if spare := sorted({ladder.column for ladder in self.ladders} - named):
             raise BadParameter(f"there is a ladder for {', '.join(spare)}, which the table is not by")
-        dimensions = tuple(dimension(schema.column(name), ladders.get(name)) for name in named)
-        shape(dimensions)
         for name in (self.measure, self.weight):
             if name is not None and schema.column(name).type not in (Type.INTEGER, Type.REAL):
                 raise BadParameter(f"{name} is no number: it cannot be added up")
         units = tuple(schema.column(name).name for name in self.units)
-        table = Shape(schema, dimensions, by, self.measure, self.weight, self.published)
-        return TabulatePlan(table, self.protect.settled(table, terms), units or (schema.unit.column,))
+        table = Shape(schema, (), by, self.measure, self.weight)
+        table = among(table, self.published, self.ladders, together=self.protect.together)
+        return TabulatePlan(
+            table,
+            self.protect.settled(table, terms),
+            units or (schema.unit.column,),
+            self.ladders,
+            max(SMALLEST, terms.smallest_group or 0),
+        )
 
     def _by(self, schema: Schema) -> tuple[By, ...]:
         several = [part for part in self.by if isinstance(part, tuple)]
@@ -83,6 +88,9 @@ class TabulatePlan:
     shape: Shape
     protect: Protection
     units: tuple[str | None, ...]
+    ladders: tuple[Ladder, ...] = ()
+    smallest: int = SMALLEST
+    asked: str = ""
 
     kind: Kind = "table"
 
@@ -100,7 +108,17 @@ class TabulatePlan:
 
     @cached_property
     def key(self) -> str:
-        return sha256(repr((self.shape, self.protect, self.units)).encode()).hexdigest()
+        return sha256(repr((self.shape, self.protect, self.units, self.smallest)).encode()).hexdigest()
+
+    def after(self, left: Iterable[bytes], version: str) -> TabulatePlan:
+        """The same with all counted in that left of this version of the data; or, if it left itself, as it did."""
+        if self.protect.within(self.shape) is None:
+            return self
+        kept = (_kept(each) for each in left)
+        earlier = linked(kept, self.key, version, self.shape, self.ladders)
+        told = (*self.shape.published, *earlier.published)
+        table = among(self.shape, told, earlier.ladders, together=self.protect.together)
+        return replace(self, shape=table, ladders=earlier.ladders, asked=self.key)
 
     def run(self, tables: Tables, entropy: Entropy, secret: bytes | None = None) -> pa.Table:
         """The protected table in long form: a column a dimension, then value and mark ("c": confidential).
@@ -108,7 +126,21 @@ class TabulatePlan:
         Under the same `secret`, the curator's own if none is given, cells of the same people get the same noise in
         every table, so that many tables cannot be averaged.
         """
-        return self.protect.release(self.shape, self._reading(entropy, secret), tables, entropy)
+        value = self.protect.release(self.shape, self._reading(entropy, secret), tables, entropy)
+        within = self.protect.within(self.shape)
+        if self.shape.published and within is not None and not self.protect.together:
+            promise = Suppress(self.smallest)
+            top = promise.top if self.shape.measure is not None else 0
+            around = replace(
+                self._reading(entropy, secret), dimensions=self.shape.around, units=self.units, top=top
+            )
+            totals = read(replace(around, people=True, secret=None), tables)
+            hold(promise, self.shape, totals, value, within)
+        ladders = tuple((ladder.column, ladder.levels) for ladder in self.ladders)
+        version = tables.version(self.tables[0])
+        shape = self.shape
+        note = Note(self.asked or self.key, version, shape.measure, shape.weight, within, ladders)
+        return note.beside(value)
 
     def _reading(self, entropy: Entropy, secret: bytes | None) -> Reading:
         key = None
@@ -136,7 +168,23 @@ class TabulatePlan:
         return bytes(sink.getvalue())
 
     def unpack(self, kept: bytes) -> pa.Table:
-        return pa.ipc.open_file(pa.py_buffer(kept)).read_all()
+        return _kept(kept).replace_schema_metadata(None)
+
+
+def _kept(packed: bytes) -> pa.Table:
+    return pa.ipc.open_file(pa.py_buffer(packed)).read_all()
+
+
+def among(table: Shape, told: tuple[Published, ...], ladders: Iterable[Ladder], *, together: bool) -> Shape:
+    """The shape with what was published before; its dimensions too where both are protected together."""
+    rungs = {ladder.column: ladder for ladder in ladders}
+    own = dict.fromkeys(column for part in table.by for column in part)
+    named = own | dict.fromkeys(column for part in told for column in part.by)
+    around = tuple(dimension(table.schema.column(name), rungs.get(name)) for name in named)
+    shape(around)
+    return replace(
+        table, dimensions=around if together else around[: len(own)], published=told, around=around
+    )
 
 
 def dimension(column: Column, ladder: Ladder | None) -> Dimension:

@@ -1,0 +1,102 @@
+"""What left through the door before: kept with each table, and counted in for the next one of the same people.
+
+Tables with no column in common, not even through others, tell of each other nothing but the total: any two of
+them with the same total are the margins of one table, so whatever one leaves open, the other leaves open too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from obverse.data.hierarchy import Ladder
+from obverse.errors import BadParameter, Withheld
+from obverse.tables.cube import Totals
+from obverse.tables.hide import Suppress, bounds, measures
+from obverse.tables.pattern import Check
+from obverse.tables.protect import Shape
+from obverse.tables.published import COUNT, Published, cells, knowledge
+
+NOTE = b"obverse.table"
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is kept beside a released table: which request it was, of which data, and what its values say.
+
+    `within` is how far from the truth a value may be, or nothing where that is not certain.
+    """
+
+    asked: str
+    version: str
+    measure: str | None
+    weight: str | None
+    within: float | None
+    ladders: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
+
+    def beside(self, table: pa.Table) -> pa.Table:
+        """The table with this note in its metadata."""
+        return table.replace_schema_metadata({NOTE: json.dumps(vars(self)).encode()})
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Note | None:
+        """The note beside a kept table; none beside what is not a table of this kind."""
+        text = (table.schema.metadata or {}).get(NOTE)
+        if text is None:
+            return None
+        inside = json.loads(text)
+        ladders = tuple((name, tuple(map(tuple, levels))) for name, levels in inside.pop("ladders"))
+        return cls(**inside, ladders=ladders)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What tables that left before say, and the ladders of their columns."""
+
+    published: tuple[Published, ...]
+    ladders: tuple[Ladder, ...]
+
+
+def linked(
+    kept: Iterable[pa.Table], asked: str, version: str, shape: Shape, ladders: Iterable[Ladder]
+) -> Earlier:
+    """All that left before this request did, or would now, and has to do with its columns."""
+    known = {ladder.column: ladder for ladder in ladders}
+    found: list[tuple[Note, Published]] = []
+    for table in kept:
+        note = Note.of(table)
+        if note is None or note.version != version:
+            continue
+        if note.asked == asked:
+            break
+        about = (None, shape.measure) if shape.weight is None else (shape.measure,)
+        if note.within is not None and note.weight == shape.weight and note.measure in about:
+            found.append((note, cells(table, note.measure or COUNT, within=note.within)))
+    columns = {column for part in (*shape.by, *(told.by for told in shape.published)) for column in part}
+    while more := [part for _, part in found if columns & set(part.by) and not columns >= set(part.by)]:
+        columns.update(*(part.by for part in more))
+    near = [(note, part) for note, part in found if columns & set(part.by)]
+    for note, _ in near:
+        for column, levels in note.ladders:
+            if known.setdefault(column, Ladder(column, levels)).levels != levels:
+                raise BadParameter(
+                    f"a table by {column} left before along another ladder: use that one, so that both add up"
+                )
+    given = set(known) & columns
+    return Earlier(tuple(part for _, part in near), tuple(known[column] for column in sorted(given)))
+
+
+def hold(promise: Suppress, shape: Shape, totals: Totals, value: pa.Table, within: float) -> None:
+    """Withheld, where these values would narrow what an earlier table hid below what that one left open."""
+    wide = replace(shape, dimensions=totals.dimensions, by=())
+    pattern = promise.pattern(wide, totals)
+    told = (*shape.published, cells(value, shape.name, within=within))
+    system = knowledge(totals.dimensions, measures(wide), told, bounds(wide)).system
+    if Check(replace(pattern, system=system), pattern.start).gaps():
+        raise Withheld(
+            "this table would tell of cells that an earlier one hid: hide small cells here too (Suppress), "
+            "or ask for a private table"
+        )
