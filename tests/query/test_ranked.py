@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -92,6 +93,24 @@ def test_a_person_has_no_more_than_their_rows_among_the_values(tmp_path: Path) -
     rows = tables([*BASE, *crowd], known).run(plan.histograms[0][1])
     own = tables(BASE, known).run(plan.histograms[0][1])
     assert sum(int(row[-1] or 0) for row in rows) == sum(int(row[-1] or 0) for row in own) + 4  # type: ignore[arg-type]
+
+
+def test_rows_of_nobody_are_one_persons_whoever_else_is_there(tmp_path: Path) -> None:
+    """NULL is in no list and not in none: an anti-join written carelessly counts such rows twice, or by what others do."""
+    known = schema(tmp_path, Unit("id", rows=3))
+    plan = Ask("SELECT MEDIAN(age) FROM t").plan({"t": known}, Terms())
+    nobody: list[Record] = [record(None, age, "f", 1.0) for age in range(9)]
+    few: list[Record] = [record(1, 50, "m", 1.0)]
+    for others, kept in ((few, 4), ([*few, *(record(2, 60, "m", 1.0) for _ in range(8))], 7), ([], 3)):
+        rows = tables([*nobody, *others], known).run(plan.histograms[0][1])
+        assert sum(int(row[-1] or 0) for row in rows) == kept  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["held", "many", "read", "kept", "u", "v"])
+def test_a_table_may_have_any_name(tmp_path: Path, name: str) -> None:
+    known = replace(schema(tmp_path, Unit("id", rows=3)), name=name)
+    plan = Ask(f"SELECT MEDIAN(age) FROM {name} GROUP BY sex").plan({name: known}, Terms())
+    assert len(plan.run(tables(BASE, known), Keyed("named")).rows) == 2
 
 
 def test_a_histogram_has_at_most_4096_steps() -> None:

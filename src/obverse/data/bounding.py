@@ -273,19 +273,25 @@ def histogram(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], me
     """How often each group has each value, at most `rows` rows of one person: which, a hash of their content says.
 
     The order goes on by the content itself, so that rows that tie are equal and it is no matter which is kept: what
-    is kept of a person depends on their own rows alone.
+    is kept of a person depends on their own rows alone. Who has no more than their rows need not be ordered, which is
+    what takes time; rows of nobody are one person's.
     """
     assert measure.value is not None
     if rows.unit.column is None:
         return _grouped(_from(rows, where), (*keys, measure.value), [exp.Count(this=exp.Star())])
     columns = [*(exp.column(f"k{i}") for i in range(len(keys))), exp.column("v")]
     parts = [exp.alias_(sql, c.name) for sql, c in zip((*keys, measure.value), columns, strict=True)]
-    held = _from(rows, where).select(exp.alias_(_person(rows), "u"), *parts)
-    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_(held.subquery("held"))
-    ranked = ranked.where("NOT v IS NULL")
-    most = exp.Literal.number(str(rows.unit.rows))
-    kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
-    return _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
+    read = _from(rows, where).select(exp.alias_(_person(rows), "u"), *parts)
+    most = str(rows.unit.rows)
+    held = exp.select("*").from_(read.subquery("read")).where("NOT v IS NULL")
+    many = exp.select("u").from_('"§held"').where("NOT u IS NULL").group_by("u").having(f"COUNT(*) > {most}")
+    few = exp.select(*columns).from_('"§held"').where('NOT u IS NULL AND NOT u IN (SELECT u FROM "§many")')
+    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_('"§held"')
+    ranked = ranked.where('u IS NULL OR u IN (SELECT u FROM "§many")')
+    some = exp.select(*columns).from_(ranked.subquery("ranked")).where(f"r <= {most}")
+    kept = exp.select().from_(exp.union(few, some, distinct=False).subquery("kept"))
+    counted = _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
+    return counted.with_('"§held"', as_=held, copy=False).with_('"§many"', as_=many, copy=False)
 
 
 def _by_content(person: str, columns: list[exp.Column]) -> exp.Expr:
