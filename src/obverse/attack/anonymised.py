@@ -77,25 +77,25 @@ class Describing(Attack):
         return "Somebody with the release alone reads a row as a description, and exactly one person fits it."
 
     def claim(self, view: View) -> Claims:
-        rows, alone = self._drawn(view.table("release"))
-        return Claims(rows, alone.astype(float), alone)
-
-    def truth(self, release: pa.Table, people: pa.Table) -> Codes:
-        """For the judge: a row's own number where its cells allow exactly one of the people, else −1."""
-        boxes, true = encode([release, people], release.column_names, self.ladders)
-        rows, _ = self._drawn(release)
-        fits = Nearest(true).holds(boxes.rows(rows))
-        return np.where(fits == 1, rows, NOTHING)
-
-    def _drawn(self, release: pa.Table) -> tuple[Codes, NDArray[np.bool_]]:
-        """Rows by number, and which of them are like no other."""
+        release = view.table("release")
+        rows = self._drawn(release)
         numbered = release.append_column("row of it", pa.array(np.arange(release.num_rows)))
         found = [("row of it", "min"), ("row of it", "count")]
         classes = numbered.group_by(release.column_names).aggregate(found)
         alone = np.zeros(release.num_rows, bool)
         alone[classes["row of it_min"].to_numpy()] = classes["row of it_count"].to_numpy() == 1
-        rows = shuffle(release.num_rows, Keyed(self.seed))[: self.count]
-        return rows, alone[rows]
+        return Claims(rows, alone[rows].astype(float), alone[rows])
+
+    def truth(self, release: pa.Table, people: pa.Table) -> Codes:
+        """For the judge: a row's own number where its cells allow exactly one of the people, else −1."""
+        boxes, true = encode([release, people], release.column_names, self.ladders)
+        rows = self._drawn(release)
+        fits = Nearest(true).holds(boxes.rows(rows))
+        return np.where(fits == 1, rows, NOTHING)
+
+    def _drawn(self, release: pa.Table) -> Codes:
+        """Rows by number."""
+        return shuffle(release.num_rows, Keyed(self.seed))[: self.count]
 
 
 @dataclass(frozen=True)

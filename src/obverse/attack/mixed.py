@@ -61,19 +61,20 @@ def shared(release: pa.Table, people: pa.Table) -> list[str]:
 
 def numeric(table: pa.Table, name: str) -> bool:
     """Whether a column holds numbers or dates, rather than names of things."""
-    return _numeric(_cells(table, name))
+    return _numeric(_cells(table.slice(0, 0), name))
 
 
 def _cells(table: pa.Table, name: str) -> pa.Array:
+    """Numbers; or text as a dictionary and each row's place in it."""
     cells = table.column(name).combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
     kind = cells.type
-    if pa.types.is_dictionary(kind):
-        return cells.cast(kind.value_type)
     if pa.types.is_temporal(kind):
         return cells.cast(pa.timestamp("us") if pa.types.is_date(kind) else kind).cast(pa.int64())
-    if pa.types.is_boolean(kind):
-        return cells.cast(pa.string())
-    return cells.cast(pa.float64()) if pa.types.is_decimal(kind) else cells
+    if pa.types.is_decimal(kind):
+        return cells.cast(pa.float64())
+    return cells if _numeric(cells) else cells.cast(pa.string()).dictionary_encode()
 
 
 def _numeric(cells: pa.Array) -> bool:
@@ -101,12 +102,12 @@ def _intervals(columns: Sequence[pa.Array]) -> bool:
     """Whether text that stands alone is of numbers: an interval somewhere, and nothing else but numbers."""
     found = False
     for cells in columns:
-        for text in cells.cast(pa.string()).unique().to_pylist():
-            span = _SPAN.match(text) if text is not None else None
+        for text in cells.dictionary.to_pylist():
+            span = _SPAN.match(text)
             if span and float(span[2]) > float(span[3]):
                 return False
             found = found or span is not None
-            if not (text in (None, ANY) or span or _SIDE.match(text) or re.fullmatch(_NUMBER, text)):
+            if not (text == ANY or span or _SIDE.match(text) or re.fullmatch(_NUMBER, text)):
                 return False
     return found
 
@@ -117,9 +118,8 @@ def _plain(cells: pa.Array) -> _Spans:
 
 
 def _spans(cells: pa.Array, name: str) -> _Spans:
-    coded = cells.cast(pa.string()).dictionary_encode()
-    ends = [_span(text, name) for text in coded.dictionary.to_pylist()]
-    places = coded.indices.fill_null(len(ends)).to_numpy(zero_copy_only=False)
+    ends = [_span(text, name) for text in cells.dictionary.to_pylist()]
+    places = cells.indices.fill_null(len(ends)).to_numpy(zero_copy_only=False)
     low, high, above, below = np.array([*ends, (np.nan, np.nan, False, False)])[places].T
     return low, high, above == 1, below == 1
 
@@ -144,8 +144,7 @@ def _span(text: str, name: str) -> tuple[float, float, bool, bool]:
 
 def _codes(columns: Sequence[pa.Array], ladder: Sequence[Sequence[str]]) -> list[_Pair]:
     """Codes of categories; a label higher up the ladder, or a set, spans the codes of the values below it."""
-    coded = [cells.cast(pa.string()).dictionary_encode() for cells in columns]
-    seen = {text for part in coded for text in part.dictionary.to_pylist()}
+    seen = {text for cells in columns for text in cells.dictionary.to_pylist()}
     below = _below(ladder, seen)
     leaves = {rungs[0] for rungs in ladder} | (seen - below.keys() - {ANY})
     paths: dict[str, list[str]] = {leaf: [] for leaf in leaves}
@@ -163,7 +162,7 @@ def _codes(columns: Sequence[pa.Array], ladder: Sequence[Sequence[str]]) -> list
         return min(within), max(within)
 
     pairs = []
-    for part in coded:
+    for part in columns:
         table = np.array([ends(text) for text in part.dictionary.to_pylist()] or [(0, 0)], dtype=float)
         places = pc.fill_null(part.indices, len(table)).to_numpy(zero_copy_only=False)
         low, high = np.vstack([table, [MISSING, MISSING]])[places].T.astype(np.float32)

@@ -20,7 +20,7 @@ from obverse.attack.base import Attack, Claims, Contest, Controls, Evidence, Gam
 from obverse.attack.interval import Rate
 from obverse.attack.mixed import encode, numeric, shared
 from obverse.attack.nearest import Nearest
-from obverse.attack.synthetic import Closest, Inferring, Linking, SinglingOut, halves, plain, within
+from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, SinglingOut, halves, plain, within
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import Held
 from obverse.noise.entropy import Keyed
@@ -249,10 +249,8 @@ class World:
             name: self.release[name].take(shuffle(self.release.num_rows, entropy))
             for name in self.release.column_names
         }
-        guess = pa.table(columns)
-        claims = attack.run(View({"release": guess}))
-        truth = attack.truth(guess, self.known.people)
-        return float((truth == claims.values).mean()) if len(truth) else 0.0
+        truth = attack.truth(pa.table(columns), self.known.people)
+        return float((truth != NOTHING).mean()) if len(truth) else 0.0
 
     def matching(self) -> Tried:
         attack = Matching(self.quasi, self.known.ladders)
@@ -308,9 +306,8 @@ class World:
 
     def _planted(self, attack: SinglingOut | Describing) -> Rate:
         """What a description attack gets on a copy of some of the people."""
-        copy = self.planted
-        claims = attack.run(View({"release": copy}))
-        return Rate(int((attack.truth(copy, copy) == claims.values).sum()), len(claims.values))
+        truth = attack.truth(self.planted, self.planted)
+        return Rate(int((truth != NOTHING).sum()), len(truth))
 
 
 def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
