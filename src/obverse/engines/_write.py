@@ -49,6 +49,7 @@ class Writer:
 
     def __init__(self, tables: Mapping[str, str], schemas: Mapping[str, Schema]) -> None:
         self._tables, self._schemas = tables, schemas
+        self._named: dict[str, Kinds] = {}
         self._kinds: Kinds = {}
         self._facts: dict[exp.Expr, float] = {}
 
@@ -65,16 +66,30 @@ class Writer:
             value and name not in CLAUSES for name, value in node.args.items()
         ):
             raise unwritten()
-        outside = self._kinds
+        outside, before = self._kinds, self._with(node)
         source, self._kinds = self._source(node)
         columns = [self._item(item) for item in node.expressions]
         kinds: dict[str, Said] = {}
         for each, item in zip(node.expressions, columns, strict=True):
             kinds.update(self._kinds if isinstance(each, exp.Star) else {each.alias_or_name: item})
-        parts = ["SELECT", "DISTINCT" if node.args.get("distinct") else "", ", ".join(c.sql for c in columns)]
+        parts = [
+            before,
+            "SELECT",
+            "DISTINCT" if node.args.get("distinct") else "",
+            ", ".join(c.sql for c in columns),
+        ]
         parts += [source, *self._ends(node)]
         self._kinds = outside
         return " ".join(part for part in parts if part), kinds
+
+    def _with(self, node: exp.Select) -> str:
+        if (clause := node.args.get("with_")) is None:
+            return ""
+        made = []
+        for each in clause.expressions:
+            sql, self._named[each.alias] = self.query(each.this)
+            made.append(f"{self.name(each.alias)} AS ({sql})")
+        return f"WITH {', '.join(made)}"
 
     def _item(self, item: exp.Expr) -> Said:
         if isinstance(item, exp.Alias):
@@ -97,6 +112,8 @@ class Writer:
         if isinstance(node, exp.Subquery):
             sql, kinds = self.query(node.this)
             return f"({sql}) AS {self.name(node.alias)}", kinds
+        if (known := self._named.get(node.name)) is not None:
+            return self.name(node.name), known
         if node.name not in self._tables:
             raise unwritten()
         kinds = {column.name: KINDS.get(column.type, Said("")) for column in self._schemas[node.name].columns}
@@ -107,11 +124,21 @@ class Writer:
         if (where := node.args.get("where")) is not None:
             ends.append(f"WHERE {self(where.this).sql}")
         if (group := node.args.get("group")) is not None:
-            keys = [k for k in group.expressions if isinstance(k, exp.Literal) or k.find(exp.Column)]
-            ends.append("GROUP BY " + ", ".join(self(key).sql for key in keys))  # a constant parts no rows
+            ends.append("GROUP BY " + ", ".join(self._keys(node, group.expressions)))
+        if (having := node.args.get("having")) is not None:
+            ends.append(f"HAVING {self(having.this).sql}")
         if (order := node.args.get("order")) is not None:
             ends.append(self._order(order))
         return ends
+
+    def _keys(self, node: exp.Select, keys: list[exp.Expr]) -> list[str]:
+        """Keys by their places among the columns, where they stand there; a constant parts no rows."""
+        columns = [each.this if isinstance(each, exp.Alias) else each for each in node.expressions]
+        return [
+            str(columns.index(key) + 1) if key in columns else self(key).sql
+            for key in keys
+            if isinstance(key, exp.Literal) or key.find(exp.Column)
+        ]
 
     def _order(self, order: exp.Expr) -> str:
         terms = [
@@ -242,6 +269,8 @@ class Writer:
 
     def _in(self, node: exp.In) -> Said:
         members = ", ".join(self(member).sql for member in node.expressions)
+        if (query := node.args.get("query")) is not None:
+            members = self.query(query.this)[0]
         return Said(f"({self(node.this).sql} IN ({members}))")
 
     def _is(self, node: exp.Is) -> Said:
@@ -270,7 +299,7 @@ class Writer:
         if not value.real:
             if isinstance(node, exp.Avg):
                 raise unwritten()
-            return Said(f"SUM({value.sql})", coarse=value.coarse)
+            return Said(self.whole_total(value.sql), coarse=value.coarse)
         total = self.total(value.sql)
         if isinstance(node, exp.Sum):
             return Said(total, True, coarse=value.coarse)
@@ -319,6 +348,9 @@ class Writer:
     def total(self, x: str) -> str:
         raise NotImplementedError
 
+    def whole_total(self, x: str) -> str:
+        return f"SUM({x})"
+
     def as_double(self, x: str) -> str:
         return f"CAST({x} AS {self.double})"
 
@@ -348,7 +380,7 @@ class Writer:
         return f"MD5({x})"
 
 
-CLAUSES = {"expressions", "from_", "joins", "where", "group", "order", "distinct"}
+CLAUSES = {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "distinct"}
 RULES: dict[type[exp.Expr], Callable[..., Said]] = {
     **dict.fromkeys(OPERATORS, Writer._operator),
     **dict.fromkeys(WHOLES, Writer._arithmetic),
