@@ -1,12 +1,14 @@
 """The verdict follows from the attacks: a copy is stopped, people nobody saw are not in danger."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from obverse.errors import BadParameter, BadSource, Broken
 from obverse.evaluate.held import Held
-from obverse.evaluate.risk import QUESTIONS, assess
+from obverse.evaluate.risk import QUESTIONS, Tried, assess
 
 from .conftest import QUASI, SENSITIVE, world
 
@@ -60,6 +62,21 @@ def test_vulnerable_people_stand_beside_the_whole_population(copy):
     """A share of everybody never stands alone: those alone with their age and town are all rebuilt."""
     who, rate = copy.vulnerable
     assert "age, town" in who and 0 < rate.of == rate.right
+
+
+def test_a_lucky_attack_on_one_target_does_not_hide_one_that_surely_got_through(copy):
+    attack = copy.worst["singling out"]
+    lucky, sure = (
+        Tried(replace(attack.evidence, targets=of, claims=of, right=right, baseline=0.0, control=None))
+        for right, of in ((1, 1), (4_000, 10_000))
+    )
+    assert lucky.evidence.risk > sure.evidence.risk and lucky.word() == "unclear"
+    for tried in ((lucky, sure), (sure, lucky)):
+        assert replace(copy, tried=tried).verdict[0] == "Do not release"
+
+
+def test_linkage_to_a_list_of_names_is_said_to_be_untested(copy):
+    assert "attack-linkage" in dict(copy.untried)["linkage to a named list"]
 
 
 def test_a_ledger_that_claims_too_little_is_a_bug_somewhere():

@@ -61,11 +61,18 @@ class Assessment:
     seed: str
 
     def about(self, question: str) -> list[Tried]:
-        """The attacks that bear on a question, the one with the highest risk first."""
+        """The attacks that bear on a question, the worst first: by word, then by what is certain of the risk.
+
+        So no lucky attack on a handful of targets hides one that surely got through.
+        """
+
+        def badness(tried: Tried) -> tuple[int, float, float, float]:
+            got = tried.evidence
+            word = ("low", "unclear", "high").index(tried.word(self.threshold))
+            return word, got.risk_interval[0], got.risk, got.success.share
+
         found = [tried for tried in self.tried if tried.evidence.harm == question]
-        return sorted(
-            found, key=lambda tried: (tried.evidence.risk, tried.evidence.success.share), reverse=True
-        )
+        return sorted(found, key=badness, reverse=True)
 
     @property
     def worst(self) -> dict[str, Tried]:
@@ -217,6 +224,10 @@ class World:
             )
         if not self.exact:
             yield "linking of two halves", "the release has generalised cells"
+        yield (
+            "linkage to a named list",
+            "no list of the whole population was held against it: attack.linkage does so (page attack-linkage)",
+        )
         yield "other releases", "composition with what else was or will be published about these people"
         yield "other knowledge", "friends, histories and lists with columns that the table does not have"
 
