@@ -47,6 +47,16 @@ def test_ten_thousand_brackets_are_refused(schemas: dict[str, Schema]) -> None:
         )
 
 
+@pytest.mark.parametrize("function", ["SUM", "AVG", "STDDEV", "MEDIAN", "MIN"])
+@pytest.mark.parametrize("factor", ["pay", "(pay * 0.0000000001)"])
+def test_bounds_beyond_all_numbers_are_refused(
+    function: str, factor: str, schemas: dict[str, Schema]
+) -> None:
+    with pytest.raises(BadQuestion, match="beyond 2\\^±400"):
+        Ask(f"SELECT {function}({' * '.join([factor] * 100)}) FROM people").plan(schemas, Terms())
+    Ask(f"SELECT {function}({' * '.join([factor] * 7)}) FROM people").plan(schemas, Terms())
+
+
 def test_one_epsilon_is_for_the_whole_question(schemas: dict[str, Schema]) -> None:
     plan = Ask("DP-SELECT 0.5 COUNT(*), SUM(age), AVG(age), COUNT(*) AS again FROM people").plan(
         schemas, Terms()

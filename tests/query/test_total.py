@@ -96,7 +96,8 @@ class Grammar:
 
     def question(self) -> str:
         function = self.one(
-            "COUNT(%s)", "SUM(%s)", "AVG(%s)", "COUNT(DISTINCT %s)", "STDDEV(%s)", "VAR_POP(%s)"
+            *("COUNT(%s)", "SUM(%s)", "AVG(%s)", "COUNT(DISTINCT %s)", "STDDEV(%s)", "VAR_POP(%s)"),
+            *("MIN(%s)", "MAX(%s)", "MEDIAN(%s)", "QUANTILE_CONT(%s, 0.25)"),
         )
         keys = self.one("", " GROUP BY sex", " GROUP BY ok, FLOOR(age / 40)")
         return f"SELECT {function % self.number(2)} AS a FROM t WHERE {self.condition(2)}{keys}"

@@ -13,13 +13,15 @@ from math import ceil, floor
 
 from sqlglot import exp
 
-from obverse.data.bounding import Measure, clamped, coarse, column_on_grid, on_grid, step
+from obverse.data.bounding import Measure, ceil_log2, clamped, coarse, column_on_grid, on_grid, step
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
 from obverse.query.ranked import GREATEST, LEAST, QUANTILE
 from obverse.query.recipes import Mean, Recipe, Total, Value, Variance
 from obverse.query.resolve import Aggregate, Question
 from obverse.query.typed import Interval, Typed, as_double, double, finite_sql
+
+SMALLEST = Fraction(1, 2**400)  # squares and grids of numbers between it and its inverse are within a double
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ def _number(question: Question, aggregate: Aggregate) -> tuple[Typed, Interval]:
         raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number")
     if value.interval is None:
         raise BadQuestion(f"{aggregate.text} needs bounds: {_where_to_add(question, value)}")
+    size = max(map(abs, value.interval))
+    if size and not SMALLEST < size < 1 / SMALLEST:
+        raise BadQuestion(f"{aggregate.text}: its bounds reach to 2^{ceil_log2(size)}, beyond 2^±400")
     return value, value.interval
 
 
