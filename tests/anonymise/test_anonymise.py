@@ -310,3 +310,15 @@ def test_both_figures_are_on_the_curators_page_where_rows_are_suppressed():
     assert dict(made.facts)["distinct of s"] == "2 reached, 2 asked"
     assert "t of s: 0.1667 compared with all rows, 0 with the kept rows" in made.page
     assert "0.1667" not in repr(made.facts)
+
+
+def test_texts_as_codes_are_the_same_column():
+    """A dictionary that lists a value twice, one that no row has, and none for a missing one."""
+    from obverse.anonymise.codes import encode
+
+    texts = pa.array(["b", "a", "b", None, "z", "a"])
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 5, None], pa.int32()), texts)
+    plain = pa.chunked_array([["b", "a", "b", None, "a", None]])
+    domain, codes = encode("q", pa.chunked_array([coded]))
+    expected, places = encode("q", plain)
+    assert domain == expected and codes.tolist() == places.tolist() == [1, 0, 1, 2, 0, 2]

@@ -229,4 +229,5 @@ def listed(domain: Domain, label: str, codes: Sequence[int]) -> Test:
     """A label for some values; one for the whole domain stands for anything."""
     if label == CELL and len(codes) == domain.size:
         return Test(label, any=True)
-    return Test(label or None, among=tuple(plain(([*domain.values, None])[v]) for v in codes))
+    known = len(domain.values)
+    return Test(label or None, among=tuple(plain(domain.values[v]) if v < known else None for v in codes))

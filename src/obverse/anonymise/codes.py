@@ -86,8 +86,7 @@ def encode(
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    coded = pa.chunked_array(column.combine_chunks().dictionary_encode())
-    coded = coded.combine_chunks() if coded.num_chunks != 1 else coded.chunk(0)
+    coded = as_dictionary(column)
     found = coded.dictionary
     order = pc.sort_indices(found).to_numpy()
     rank = np.empty(len(found) + 1, np.int32)
@@ -95,7 +94,7 @@ def encode(
     rank[-1] = len(found)
     codes = rank[pc.fill_null(coded.indices, len(found)).to_numpy(zero_copy_only=False)]
     values = found.take(pa.array(order))
-    kind = column.type
+    kind = found.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     at = _places(name, values, numeric)
     least, most = (float(at[0]), float(at[-1])) if len(at) else (0.0, 0.0)
@@ -103,6 +102,32 @@ def encode(
         least, most = min(least, least if low is None else low), max(most, most if high is None else high)
     domain = Domain(name, kind, tuple(values.to_pylist()), at, numeric, column.null_count > 0, least, most)
     return domain, codes
+
+
+def as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column as one array of codes and values; only values that occur are listed, and each once."""
+    if pa.types.is_dictionary(column.type):
+        coded = column.unify_dictionaries().combine_chunks()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        return _occurring(coded)
+    coded = pa.chunked_array(column.combine_chunks().dictionary_encode())
+    return coded.combine_chunks() if coded.num_chunks != 1 else coded.chunk(0)
+
+
+def _occurring(coded: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same without values that no row has, and with values that are listed twice as one."""
+    count = len(coded.dictionary)
+    codes = pc.fill_null(coded.indices, count).to_numpy(zero_copy_only=False)
+    once = coded.dictionary.dictionary_encode()
+    same = pc.fill_null(once.indices, -1).to_numpy(zero_copy_only=False)
+    place = np.append(same, -1)
+    used = np.zeros(len(once.dictionary) + 1, np.bool_)
+    used[place[np.bincount(codes, minlength=count + 1) > 0]] = True
+    listed = np.flatnonzero(used[:-1])
+    number = np.full(len(used), -1, np.int32)
+    number[listed] = np.arange(len(listed), dtype=np.int32)
+    at = number[place][codes]
+    return pa.DictionaryArray.from_arrays(pa.array(at, mask=at < 0), once.dictionary.take(pa.array(listed)))
 
 
 def _places(name: str, values: pa.Array, numeric: bool) -> NDArray[np.float64]:
@@ -136,6 +161,15 @@ def group(columns: Sequence[NDArray[np.int32] | Ints], sizes: Sequence[int]) -> 
     """
     if not columns:
         return np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64)
+    key, span = combined(columns, sizes)
+    if span <= 4 * len(key) + 1024:
+        return _by_counting(key, span)
+    _, first, inverse, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return first, inverse, counts
+
+
+def combined(columns: Sequence[NDArray[np.int32] | Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
+    """One number for each row's combination of codes, in the order of the codes; and a number above all of them."""
     key = columns[0].astype(np.int64)
     span = sizes[0]
     for codes, size in zip(columns[1:], sizes[1:], strict=True):
@@ -144,10 +178,7 @@ def group(columns: Sequence[NDArray[np.int32] | Ints], sizes: Sequence[int]) -> 
             span = len(distinct)
         key = key * size + codes
         span *= size
-    if span <= 4 * len(key) + 1024:
-        return _by_counting(key, span)
-    _, first, inverse, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    return first, inverse, counts
+    return key, span
 
 
 def _by_counting(key: Ints, span: int) -> tuple[Ints, Ints, Ints]:

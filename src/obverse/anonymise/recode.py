@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from obverse.anonymise.codes import encode
+from obverse.anonymise.codes import as_dictionary, encode
 from obverse.errors import BadParameter
 
 Value = str | int | float | bool | None
@@ -161,5 +161,10 @@ def relabel(
 ) -> pa.Table:
     """The table with one column's values replaced by labels, as text or another type; a missing value stays missing."""
     texts = pa.array([label or None for label in labels], pa.string())
-    texts = texts if kind is None else texts.cast(kind)
-    return table.set_column(table.column_names.index(name), name, pc.take(texts, pa.array(which)))
+    if pa.types.is_dictionary(table[name].type):
+        made = as_dictionary(
+            pa.chunked_array([pa.DictionaryArray.from_arrays(which.astype(np.int32), texts)])
+        )
+    else:
+        made = pc.take(texts if kind is None else texts.cast(kind), pa.array(which))
+    return table.set_column(table.column_names.index(name), name, made)

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from obverse.anonymise import check, files
 from obverse.anonymise.changes import change
-from obverse.anonymise.codes import Ints, encode, group
+from obverse.anonymise.codes import Ints, as_dictionary, combined, encode
 from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
@@ -82,13 +82,16 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
     who = _persons(table, schema)
     table = change(table, request.changes, entropy)
     table = table.drop_columns([name for name in _dropped(plan) if name in table.column_names])
+    table = as_texts(table, coded=True)
     classes, made = _fitting(plan, table, who)
     order = arrange(made, entropy, shuffle=request.shuffle)
     order = order[classes.keep[order]]
     made, who = made.take(order), None if who is None else who[order]
     figures = checked(plan, made, who)
     told, betrayed = facts(plan, classes, figures), together(plan, table, made)
-    return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures) + betrayed)
+    return Anonymised(
+        as_texts(made, coded=False), told, classes.recoding, page(plan, table, classes, figures) + betrayed
+    )
 
 
 def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Classes, pa.Table]:
@@ -141,6 +144,17 @@ def labelled(plan: AnonymisePlan, table: pa.Table, classes: Classes) -> pa.Table
             labels = [test.label or "" for test in classes.recoding.tests[j]]
             made = relabel(made, name, labels, classes.which[j], table[name].type if averaged else None)
     return made
+
+
+def as_texts(table: pa.Table, *, coded: bool) -> pa.Table:
+    """The same table with its texts as codes and values, for all that follows; or as texts again."""
+    for index, field_ in enumerate(table.schema):
+        column = table.column(index)
+        if coded and pa.types.is_string(field_.type):
+            table = table.set_column(index, field_.name, as_dictionary(column))
+        elif not coded and pa.types.is_dictionary(field_.type):
+            table = table.set_column(index, field_.name, column.cast(field_.type.value_type))
+    return table
 
 
 def read(tables: Tables, schema: Schema) -> pa.Table:
@@ -211,8 +225,8 @@ def ranges(schema: Schema) -> Mapping[str, tuple[float | None, float | None]]:
 def arrange(table: pa.Table, entropy: Entropy, *, shuffle: bool) -> Ints:
     """An order of rows that does not depend on how they came: by content, or random; equal rows are alike."""
     coded = [encode(name, table[name]) for name in table.column_names]
-    _, rank, _ = group([codes for _, codes in coded], [domain.size for domain, _ in coded])
-    order: Ints = np.argsort(rank, kind="stable")
+    key, _ = combined([codes for _, codes in coded], [domain.size for domain, _ in coded])
+    order: Ints = np.argsort(key, kind="stable")
     if not shuffle:
         return order
     keys = np.frombuffer(entropy.bytes(8 * len(table)), "<u8")
