@@ -201,7 +201,8 @@ def _record_key(reading: Reading, unit: str | None) -> exp.Expr:
     parts: list[exp.Expr] = [secret]
     for column in columns:
         parts += [exp.Literal.string("|"), exp.func("COALESCE", _text(_name(column)), exp.Literal.string(""))]
-    digest = exp.func("MD5", exp.func("CONCAT", *parts))
+    # That may coalesce is written as one CONCAT; else each || of the chain is a copy of all rows.
+    digest = exp.func("MD5", exp.Concat(expressions=parts, coalesce=True))
     prefix = exp.func("SUBSTRING", digest, exp.Literal.number(1), exp.Literal.number(KEY_BITS // 4))
     return exp.cast(exp.func("CONCAT", exp.Literal.string("0x"), prefix), "BIGINT")
 
