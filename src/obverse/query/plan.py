@@ -82,9 +82,11 @@ class AskPlan:
 
     @cached_property
     def key(self) -> str:
-        """The question as its tokens, the noise it gets, and how the answer is shown."""
+        """The question as its tokens, the noise it gets, how the answer is shown, and the public tables beside it."""
         noise = ", ".join(f"{total.mechanism} {total.grid}" for total in self.noisy)
-        return f"ask {self.text}\n{noise}\n{self.naming}\n{self.confidence} {self.smallest_group} {self.nonnegative}"
+        public = "".join(repr(schema) for schema in self.question.relation.schemas if schema.public)
+        shown = f"{self.confidence} {self.smallest_group} {self.nonnegative}"
+        return f"ask {self.text}\n{noise}\n{self.naming}\n{shown}\n{public}"
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
