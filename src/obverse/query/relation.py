@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 
 from sqlglot import exp
@@ -45,12 +46,12 @@ class Relation:
     schemas: tuple[Schema, ...]
     people: str = ""
 
-    @property
+    @cached_property
     def private(self) -> tuple[Schema, ...]:
         """The tables that are charged for, each once."""
-        return tuple(dict.fromkeys(schema for schema in self.schemas if not schema.public))
+        return tuple({schema.name: schema for schema in self.schemas if not schema.public}.values())
 
-    @property
+    @cached_property
     def tables(self) -> tuple[str, ...]:
         return tuple(schema.name for schema in self.private)
 
