@@ -6,6 +6,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TypeVar
@@ -74,6 +75,25 @@ def found(ready: Prepared, table: pa.Table, how, k: int, rules: Sequence[Rule] =
     return timed(lambda: search(ready, joint, compiled, how, Wish(least, 0.0)))
 
 
+def every_node(ready: Prepared, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each node loses and the share of rows it suppresses, each worked out again with NumPy alone."""
+    line, d = ready.line, len(ready.codes)
+    codes, rows = np.unique(np.array(ready.codes), axis=1, return_counts=True)
+    steps = [range(ladder.height + 1) for ladder in ready.ladders]
+    radix = np.cumprod([1, *(domain.size for domain in ready.domains)])
+    at = [line.start[j] + codes[j] for j in range(d)]
+    keys = [[line.up[s, at[j]] * radix[j] for s in steps[j]] for j in range(d)]
+    prices = [[line.price[s, at[j]] * rows for s in steps[j]] for j in range(d)]
+    lost, gone = [], []
+    for node in product(*steps):
+        _, which = np.unique(sum(keys[j][s] for j, s in enumerate(node)), return_inverse=True)
+        stay = np.bincount(which, rows)[which] >= k
+        hidden = rows[~stay].sum()
+        lost.append((sum(prices[j][s][stay].sum() for j, s in enumerate(node)) / d + hidden) / rows.sum())
+        gone.append(hidden / rows.sum())
+    return np.array(lost), np.array(gone)
+
+
 def optimum(table: pa.Table) -> None:
     """The optimum, and that no node of all 12,960 is better: each is worked out again with NumPy alone."""
     quasi = (*QUASI, "salary-class")
@@ -81,6 +101,7 @@ def optimum(table: pa.Table) -> None:
     _, joint, rules = histograms(table, (), (), {}, False)
     items, _ = collect(ready.codes, ready.domains, joint)
     heights = [ladder.height for ladder in ready.ladders if ladder]
+    lost, gone = every_node(ready, 5)
     for share in (0.0, 0.02, 1.0):
         best, seconds = timed(lambda share=share: Search(items, ready.line, rules, heights, 5).best(share))
         name = f"optimum, Adult 9 attributes, k=5, {share:.0%} suppressed"
@@ -90,7 +111,9 @@ def optimum(table: pa.Table) -> None:
             seconds,
             f"ARX 1.2–2.0 s; {best.evaluated} of {best.nodes} nodes looked at",
         )
-        line(f"{name}: loss", None, best.loss, f"node {best.node}")
+        least = float(lost[gone <= share + 1e-12].min())
+        line(f"{name}: loss", least, best.loss, f"node {best.node}; the goal is the best of all nodes")
+        assert abs(best.loss - least) < 1e-9, "a node is better than the one that was proved the best"
 
 
 def wide(rows: int) -> pa.Table:
