@@ -322,3 +322,14 @@ def test_texts_as_codes_are_the_same_column():
     domain, codes = encode("q", pa.chunked_array([coded]))
     expected, places = encode("q", plain)
     assert domain == expected and codes.tolist() == places.tolist() == [1, 0, 1, 2, 0, 2]
+
+
+@pytest.mark.parametrize("k", [2, 5, 12])
+def test_local_labels_lose_no_more_than_cuts_along_the_same_ladders(k):
+    """The better of both leaves."""
+    name = "information lost (GCP)"
+    local, cuts = (
+        float(dict(release(sample(200), QUASI, k=k, how=how, labels="hierarchy").facts)[name])
+        for how in ("local", "mondrian")
+    )
+    assert local <= cuts

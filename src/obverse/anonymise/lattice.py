@@ -280,7 +280,7 @@ def cheapest_first(items: Items, line: Lines, heights: Sequence[int]) -> NDArray
     steps = [height + 1 for height in heights]
     weight, total = items.rows.astype(float), np.zeros(steps)
     for j, count in enumerate(steps):
-        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 1.5 for step in range(count)]
+        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 2 for step in range(count)]
         total = total + (np.array(price) * line.factor[j]).reshape(
             [count if i == j else 1 for i in range(len(steps))]
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -125,15 +125,30 @@ def search(
         nodes = cheapest_first(items, prepared.line, _heights(prepared))
         label, classes = local(items, prepared.line, rules, nodes, wish.least)
         label = adopt(items, prepared.line, rules, wish, label, classes)
+        ways = (
+            boxed(prepared, items, item, *way)
+            for way in ((label, classes), _cut(prepared, items, rules, wish))
+        )
+        return min(ways, key=_weighed(prepared))
     elif how in ("members", "mdav"):
         label, classes = _clusters(prepared, items, rules, wish, averaged=how == "mdav")
         label = adopt(items, prepared.line, rules, wish, label, classes)
     else:
-        label, classes = mondrian(items, prepared.line, rules, wish)
-        effort = (20, 2) if len(items.rows) < 200_000 else (6, 1)
-        label = settle(items, prepared.line, rules, wish, label, classes, effort)
+        label, classes = _cut(prepared, items, rules, wish)
     found = boxed(prepared, items, item, label, classes)
     return averages(prepared, found) if how == "mdav" else found
+
+
+def _cut(prepared: Prepared, items: Items, rules: Rules, wish: Wish) -> tuple[Ints, int]:
+    """Classes by cuts, and by rows that then move between them."""
+    label, classes = mondrian(items, prepared.line, rules, wish)
+    effort = (20, 2) if len(items.rows) < 200_000 else (6, 1)
+    return settle(items, prepared.line, rules, wish, label, classes, effort), classes
+
+
+def _weighed(prepared: Prepared) -> Callable[[Classes], float]:
+    """What classes lose, columns weighted as was asked."""
+    return lambda classes: float(prepared.line.factor @ np.array(classes.by_column))
 
 
 def _clusters(

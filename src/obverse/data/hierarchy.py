@@ -107,7 +107,7 @@ def numbers(column: str, values: Sequence[float], low: float, high: float, whole
 
 
 def categories(column: str, values: Sequence[str], weights: Sequence[int]) -> Ladder:
-    """Sets of values, the rarest joined first until half as many are left on each step, as Huffman joins them.
+    """Sets of values, the rarest joined first until a third as many are left on each step, as Huffman joins them.
 
     >>> categories("c", ["a", "b", "c", "d"], [9, 5, 1, 1]).levels[1]
     ('a', '{b, c, d}', '{b, c, d}', '{b, c, d}')
@@ -116,7 +116,7 @@ def categories(column: str, values: Sequence[str], weights: Sequence[int]) -> La
     heapify(heap)
     levels = [tuple(values)]
     while len(heap) > 3:
-        target = (len(heap) + 1) // 2
+        target = max(2, -(-len(heap) // 3))
         while len(heap) > target:
             (a, i, left), (b, j, right) = heappop(heap), heappop(heap)
             heappush(heap, (a + b, min(i, j), tuple(sorted(left + right))))
