@@ -148,3 +148,11 @@ def test_a_note_is_kept_and_does_not_leave(door):
     (kept,) = door.ledger.answers(("people",), "table")
     note = Note.of(pa.ipc.open_file(kept).read_all())
     assert note is not None and note.within == 0 and Note.of(release.value) is None
+
+
+def test_columns_that_tell_nothing_more_are_left_out(door):
+    """Where the margins that tables share are shown in full, the other columns of the earlier ones need no cells."""
+    door.release(Tabulate("people", by=("town", "pet"), protect=Suppress(2)))
+    door.release(Tabulate("people", by=("pet", "band"), protect=Suppress(2)))
+    (part,) = door.release(Tabulate("people", by=("band",), protect=Suppress(2))).plan.shape.published
+    assert part.by == ("band",)

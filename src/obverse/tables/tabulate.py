@@ -139,7 +139,15 @@ class TabulatePlan:
         ladders = tuple((ladder.column, ladder.levels) for ladder in self.ladders)
         version = tables.version(self.tables[0])
         shape = self.shape
-        note = Note(self.asked or self.key, version, shape.measure, shape.weight, within, ladders)
+        note = Note(
+            self.asked or self.key,
+            version,
+            shape.measure,
+            shape.weight,
+            within,
+            complete=self.protect.together,
+            ladders=ladders,
+        )
         return note.beside(value)
 
     def _reading(self, entropy: Entropy, secret: bytes | None) -> Reading:
