@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from obverse.release import Release
 
 EXAMPLES = (
-    "obverse anonymise people.toml -k 5 -l 3 --sensitive salary-class -o public.csv",
+    "obverse anonymise people.toml -k 5 -l 2 --sensitive salary-class -o public.csv",
     "obverse anonymise people.toml -k 10 --how lattice --suppress 0.02 -o public.parquet",
     "obverse anonymise people.toml -k 5 -t 0.2 --sensitive income --distance value -o public.csv --page curator.md",
 )
