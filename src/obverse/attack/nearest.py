@@ -114,15 +114,29 @@ def _split(low: Reals, high: Reals, order: Indices, start: int, end: int) -> tup
 
 
 @njit(cache=True, nogil=True)
+def _parted(
+    low: Reals, high: Reals, order: Indices, start: int, end: int, j: int, cut: float, inclusive: bool
+) -> int:
+    """Put the rows of a span whose centre lies below the cut first, and say where the others begin."""
+    left, right = start, end - 1
+    while left <= right:
+        centre = low[order[left], j] + high[order[left], j]
+        if centre < cut or (inclusive and centre == cut):
+            left += 1
+        else:
+            order[left], order[right] = order[right], order[left]
+            right -= 1
+    return left
+
+
+@njit(cache=True, nogil=True)
 def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, Reals]:
     """Row order, and for every node its span of rows, its two children (or −1) and its bounding box."""
-    rows, width = low.shape
+    rows = len(low)
     limit = max(1, 2 * rows)
     order = np.arange(rows)
     spans = np.empty((limit, 2), np.int64)
     children = np.full((limit, 2), -1, np.int64)
-    node_low = np.empty((limit, width), np.float32)
-    node_high = np.empty((limit, width), np.float32)
     spans[0] = 0, rows
     made, node = 1, 0
     while node < made:
@@ -130,19 +144,25 @@ def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, R
         if end - start > LEAF:
             j, cut, inclusive = _split(low, high, order, start, end)
             if j >= 0:
-                left, right = start, end - 1
-                while left <= right:
-                    centre = low[order[left], j] + high[order[left], j]
-                    if centre < cut or (inclusive and centre == cut):
-                        left += 1
-                    else:
-                        order[left], order[right] = order[right], order[left]
-                        right -= 1
+                left = _parted(low, high, order, start, end, j, cut, inclusive)
                 children[node] = made, made + 1
                 spans[made] = start, left
                 spans[made + 1] = left, end
                 made += 2
         node += 1
+    spans, children = spans[:made], children[:made]
+    node_low, node_high = _bounds(low, high, order, spans, children)
+    return order, spans, children, node_low, node_high
+
+
+@njit(cache=True, nogil=True)
+def _bounds(
+    low: Reals, high: Reals, order: Indices, spans: Indices, children: Indices
+) -> tuple[Reals, Reals]:
+    """The box around every node's rows."""
+    made, width = len(spans), low.shape[1]
+    node_low = np.empty((made, width), np.float32)
+    node_high = np.empty((made, width), np.float32)
     for node in range(made - 1, -1, -1):  # children come after their parents
         left, right = children[node]
         for j in range(width):
@@ -155,7 +175,7 @@ def _build(low: Reals, high: Reals) -> tuple[Indices, Indices, Indices, Reals, R
                 least = min(least, low[order[i], j])
                 most = max(most, high[order[i], j])
             node_low[node, j], node_high[node, j] = least, most
-    return order, spans[:made], children[:made], node_low[:made], node_high[:made]
+    return node_low, node_high
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -187,6 +207,16 @@ def _search(
         _one(least[q], most[q], low, high, spans, children, node_low, node_high, distance[q], index[q])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _put(best: Reals, found: Indices, gap: float, row: int) -> None:
+    """Let a row in among the nearest, in its place."""
+    place = len(best) - 1
+    while place > 0 and best[place - 1] > gap:
+        best[place], found[place] = best[place - 1], found[place - 1]
+        place -= 1
+    best[place], found[place] = gap, row
+
+
 @njit(cache=True, nogil=True)
 def _one(
     least: Reals,
@@ -215,11 +245,7 @@ def _one(
             for row in range(spans[node, 0], spans[node, 1]):
                 gap = _gap(least, most, low, high, row, best[last])
                 if gap < best[last]:
-                    place = last
-                    while place > 0 and best[place - 1] > gap:
-                        best[place], found[place] = best[place - 1], found[place - 1]
-                        place -= 1
-                    best[place], found[place] = gap, row
+                    _put(best, found, gap, row)
                     if best[last] == 0.0:
                         return
             continue
