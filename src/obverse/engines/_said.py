@@ -30,6 +30,19 @@ class Said:
     coarse: bool = False
 
 
+CLAUSES = {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "distinct"}
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+}
+WHOLES: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+
 KINDS = {
     Type.INTEGER: Said("", False, 2.0**63, coarse=True),
     Type.REAL: Said("", True, LARGEST),

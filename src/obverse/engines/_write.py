@@ -15,9 +15,12 @@ from sqlglot import exp
 from obverse.data.files import literal, quote
 from obverse.data.schema import Schema
 from obverse.engines._said import (
+    CLAUSES,
     KINDS,
     LARGEST,
+    OPERATORS,
     SMALL_BESIDE_LARGEST,
+    WHOLES,
     Said,
     either,
     lowered,
@@ -27,17 +30,6 @@ from obverse.engines._said import (
 )
 
 Kinds = Mapping[str, Said]
-OPERATORS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "AND",
-    exp.Or: "OR",
-}
-WHOLES: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 
 
 class Writer:
@@ -52,8 +44,6 @@ class Writer:
         self._named: dict[str, Kinds] = {}
         self._kinds: Kinds = {}
         self._facts: dict[exp.Expr, float] = {}
-
-    # ── relations ────────────────────────────────────────────────────────────────────────────────────────
 
     def query(self, node: exp.Expr) -> tuple[str, Kinds]:
         """The text of a query, and what its columns are."""
@@ -147,8 +137,6 @@ class Writer:
         ]
         return "ORDER BY " + ", ".join(terms)
 
-    # ── expressions ──────────────────────────────────────────────────────────────────────────────────────
-
     def __call__(self, node: exp.Expr) -> Said:
         if (rule := RULES.get(type(node))) is None:
             raise unwritten()
@@ -207,10 +195,6 @@ class Writer:
             return Said(f"({a.sql} / {b.sql})", True, a.size)
         return Said(self.quotient(a, b), True, a.size if b.coarse and a.size <= LARGEST else inf)
 
-    def _whole_quotient(self, node: exp.IntDiv) -> Said:
-        a, b = self(node.this), self(node.expression)
-        return Said(self.whole_quotient(a.sql, b.sql), coarse=True)
-
     def _remainder(self, node: exp.Mod) -> Said:
         a, b = self(node.this), self(node.expression)
         return Said(self.remainder(a, b), True, min(a.size, b.size), a.coarse and b.coarse)
@@ -256,10 +240,12 @@ class Writer:
         if to == "DOUBLE" and (value := number(node)) is not None:
             return self.constant(value)
         if to in ("DATE", "TIMESTAMP") and isinstance(node.this, exp.Literal):
-            return Said(self.moment(to, utc(node.this.name)))
+            return Said(f"CAST('{utc(node.this.name)}' AS {to})")
         inner = self(node.this)
         if to == "DOUBLE":
-            return inner if inner.real else replace(inner, sql=self.as_double(inner.sql), real=True)
+            return (
+                inner if inner.real else replace(inner, sql=f"CAST({inner.sql} AS {self.double})", real=True)
+            )
         if to in ("BIGINT", "INT128"):
             sql = f"CAST({inner.sql} AS {self.big if to == 'BIGINT' else self.wide})"
             return Said(sql, size=inner.size, coarse=True)
@@ -325,8 +311,6 @@ class Writer:
             raise unwritten()
         return Said(self.finite(self(node.expressions[0]).sql))
 
-    # ── what engines say differently ─────────────────────────────────────────────────────────────────────
-
     def sum(self, a: Said, b: Said) -> str:
         return f"({a.sql} + {b.sql})"
 
@@ -339,7 +323,7 @@ class Writer:
     def remainder(self, a: Said, b: Said) -> str:
         return f"({a.sql} % {b.sql})"
 
-    def whole_quotient(self, a: str, b: str) -> str:
+    def whole_quotient(self, a: Said, b: Said) -> Said:
         raise NotImplementedError
 
     def rounded(self, name: str, x: Said) -> str:
@@ -351,14 +335,8 @@ class Writer:
     def whole_total(self, x: str) -> str:
         return f"SUM({x})"
 
-    def as_double(self, x: str) -> str:
-        return f"CAST({x} AS {self.double})"
-
     def as_text(self, x: Said) -> str:
         raise NotImplementedError
-
-    def moment(self, type_: str, value: str) -> str:
-        return f"CAST('{value}' AS {type_})"
 
     def finite(self, x: str) -> str:
         """NaN stands above all numbers, on every engine here."""
@@ -380,7 +358,6 @@ class Writer:
         return f"MD5({x})"
 
 
-CLAUSES = {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "distinct"}
 RULES: dict[type[exp.Expr], Callable[..., Said]] = {
     **dict.fromkeys(OPERATORS, Writer._operator),
     **dict.fromkeys(WHOLES, Writer._arithmetic),
@@ -388,7 +365,7 @@ RULES: dict[type[exp.Expr], Callable[..., Said]] = {
         (exp.Abs, exp.Neg, exp.Sqrt, exp.Ln, exp.Floor, exp.Ceil, exp.Round, exp.Trunc), Writer._function
     ),
     exp.Div: Writer._quotient,
-    exp.IntDiv: Writer._whole_quotient,
+    exp.IntDiv: lambda write, node: write.whole_quotient(write(node.this), write(node.expression)),
     exp.Mod: Writer._remainder,
     exp.Column: Writer._column,
     exp.Literal: Writer._literal,

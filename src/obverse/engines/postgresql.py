@@ -40,6 +40,7 @@ SETTINGS = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
     "jit": "off",
+    "work_mem": "256MB",
 }
 TEXTS = ("text", "varchar", "bpchar", "name", "uuid")
 WHOLE = ("int2", "int4", "int8")
@@ -332,8 +333,8 @@ class Words(Writer):
     def remainder(self, a: Said, b: Said) -> str:
         return _once(REMAINDER, a, b)
 
-    def whole_quotient(self, a: str, b: str) -> str:
-        return f"DIV({a}, ({b})::numeric)"
+    def whole_quotient(self, a: Said, b: Said) -> Said:
+        return Said(f"DIV({a.sql}, ({b.sql})::numeric)", coarse=True)
 
     def rounded(self, name: str, x: Said) -> str:
         return _once(ROUND, x) if name == "ROUND" else f"{name}({x.sql})"

@@ -1,0 +1,122 @@
+"""Spark puts into the noise what DuckDB does, fails on no row, and says nothing of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sqlglot import exp, parse_one
+
+import obverse
+from obverse.data.schema import Column, Schema, Type
+from obverse.engines.duckdb import DuckDB
+from obverse.engines.spark import Spark, open_tables
+from obverse.errors import BadSource, Withheld
+from tests.engines.questions import Questions, inputs, schemas, written
+
+SECRET = "Rumpelstiltskin"
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the tables are; Java compiles little, since little is asked."""
+    made = tmp_path_factory.mktemp("spark")
+    before = os.environ.get("JAVA_TOOL_OPTIONS")
+    os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    yield made
+    del os.environ["JAVA_TOOL_OPTIONS"]
+    if before is not None:
+        os.environ["JAVA_TOOL_OPTIONS"] = before
+
+
+@pytest.fixture(scope="module")
+def traps(folder: Path) -> Spark:
+    written(folder / "traps.parquet")
+    tables = open_tables(schemas(f"spark://local#{folder}/traps.parquet").values())
+    for name, value in QUICK.items():
+        tables._session.conf.set(name, value)
+    return tables
+
+
+def people(folder: Path, rows: list[dict[str, object]]) -> Schema:
+    path = folder / "people.parquet"
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    columns = Column("age", Type.INTEGER), Column("name", Type.TEXT)
+    return Schema("people", f"spark://local#{path}", columns)
+
+
+@pytest.mark.slow
+def test_questions_come_to_the_same_whole_numbers(traps: Spark, folder: Path) -> None:
+    written(folder / "traps.arrow")
+    known = schemas(str(folder / "traps.arrow"))
+    duckdb = DuckDB(known.values())
+    for plan in Questions("spark").planned(known, 100):
+        assert inputs(plan, traps) == inputs(plan, duckdb), plan.text
+
+
+@pytest.mark.slow
+def test_what_fails_or_is_not_declared_says_nothing(traps: Spark, folder: Path) -> None:
+    tables = open_tables([people(folder, [{"age": 30, "name": SECRET}, {"age": 40, "name": "x"}])])
+    found = [row for batch in tables.batches(exp.select("age").from_("people")) for row in batch.to_pylist()]
+    assert sorted(row["age"] for row in found) == [30, 40]
+    for sql in (
+        "SELECT SUM(age) FROM obverse_0",
+        "SELECT raise(name) FROM people",
+    ):
+        with pytest.raises(Withheld) as withheld:
+            tables.run(parse_one(sql, dialect="duckdb"))
+        assert SECRET not in str(withheld.value)
+    assert repr(tables) == "Spark(people)"
+
+
+@pytest.mark.slow
+def test_a_file_that_changed_is_another_version(traps: Spark, folder: Path) -> None:
+    count = parse_one("SELECT COUNT(*) FROM people")
+    known = people(folder, [{"age": 30, "name": "a"}])
+    tables = open_tables([known])
+    first = tables.version("people")
+    assert tables.version("people") == first and tables.run(count) == [(1,)]
+    people(folder, [{"age": 30, "name": "a"}, {"age": 31, "name": "b"}])
+    assert tables.version("people") != first and tables.run(count) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (Column("years", Type.INTEGER), "has no column years"),
+        (Column("name", Type.REAL), "is not kept as real"),
+    ],
+)
+def test_what_is_not_as_declared_is_refused(traps: Spark, folder: Path, column: Column, said: str) -> None:
+    known = people(folder, [{"age": 30, "name": SECRET}])
+    with pytest.raises(BadSource, match=said):
+        open_tables([Schema("people", known.source, (column,))])
+    with pytest.raises(BadSource, match="no such table"):
+        open_tables([Schema("people", f"spark://local#{folder}/nowhere.parquet", (column,))])
+
+
+@pytest.mark.slow
+def test_a_curator_answers_from_spark(traps: Spark, folder: Path) -> None:
+    known = people(folder, [{"age": i % 90, "name": "x"} for i in range(5000)])
+    (folder / "people.toml").write_text(f"""
+[tables.people]
+source = "{known.source}"
+[tables.people.columns]
+age = {{ type = "integer", low = 0, high = 120 }}
+[policy]
+epsilon = 5
+""")
+    with obverse.open(folder / "people.toml") as curator:
+        answer = curator.ask("DP-SELECT 1 COUNT(*) AS n FROM people WHERE age < 45")
+        assert answer.rows[0][0] == pytest.approx(2500, abs=100)
+        assert curator.ask("DP-SELECT 1 COUNT(*) AS n FROM people WHERE age < 45").rows == answer.rows
