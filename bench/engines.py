@@ -39,10 +39,9 @@ id = {{ type = "integer", references = "p.id" }}
 age = {{ type = "integer", low = 17, high = 90 }}
 pay = {{ type = "real", low = 0, high = 90 }}
 grp = {{ type = "text", categories = [{groups}] }}
-town = {{ type = "integer" }}
+town = {{ type = "integer", low = 0, high = 6685 }}
 [policy]
 epsilon = 1000
-delta = 0.1
 """
 QUESTIONS = {
     "COUNT(*) FROM t": "",
@@ -51,7 +50,7 @@ QUESTIONS = {
     "AVG(pay) FROM t": "",
     "MEDIAN(age) FROM t": "percentile_cont(0.5) WITHIN GROUP (ORDER BY age) FROM t",
     "grp, COUNT(*) FROM t GROUP BY grp": "",
-    "town, COUNT(*) FROM t GROUP BY town WITH (delta = 1e-6)": "town, COUNT(*) FROM t GROUP BY town",
+    "town, COUNT(*) FROM t GROUP BY town": "",
     "COUNT(DISTINCT id) FROM t": "",
     "COUNT(*) FROM t JOIN p ON t.id = p.id WHERE smokes": "",
     "grp, SUM(pay) FROM t GROUP BY grp": "",
