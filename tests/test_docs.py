@@ -125,3 +125,10 @@ def test_every_citation_is_in_the_bibliography() -> None:
     cited = {part for source in sources for found in CITED.findall(source) for part in found.split(";")}
     keys = {match[1] for part in cited if (match := KEY.match(part))}
     assert len(keys) > 10 and not keys - known
+
+
+def test_every_module_stands_in_the_tree() -> None:
+    """docs/architecture.md names every file of the source."""
+    tree = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = {file.name for file in (ROOT / "src" / "obverse").rglob("*.py") if file.name != "__init__.py"}
+    assert not {name for name in files if f" {name} " not in tree}

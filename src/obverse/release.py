@@ -71,6 +71,11 @@ class Plan(Protocol[Value]):
     def guarantee(self) -> Guarantee: ...
 
     @property
+    def delta(self) -> Fraction:
+        """The δ that the guarantee is meant at: 0 where its ε holds without one."""
+        ...
+
+    @property
     def accuracy(self) -> tuple[Accuracy, ...]: ...
 
     @property
@@ -112,7 +117,8 @@ class Request(Protocol[Value]):
 class Charge:
     """What the ledger is asked to write down before a row is read.
 
-    `protects` says in words whom the guarantee is about, and which two tables count as neighbours.
+    `delta` is what of δ may be given up for a loss that has no ε otherwise. `protects` says in words whom the
+    guarantee is about, and which two tables count as neighbours.
     """
 
     account: str
@@ -122,6 +128,7 @@ class Charge:
     guarantee: Guarantee
     about: str = ""
     protects: str = ""
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import ceil
 from pathlib import Path
@@ -157,6 +158,7 @@ class AnonymisePlan:
     rules: tuple[Rule, ...]
     ladders: tuple[Ladder, ...]
     kind: Kind = "table"
+    delta: Fraction = Fraction(0)
 
     @property
     def tables(self) -> tuple[str, ...]:

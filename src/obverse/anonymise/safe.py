@@ -122,6 +122,10 @@ class SafePlan:
         return self.mechanism.loss(Sensitivity.of(self.rows))
 
     @property
+    def delta(self) -> Fraction:
+        return Fraction(self.request.delta)
+
+    @property
     def accuracy(self) -> tuple[Accuracy, ...]:
         return ()
 

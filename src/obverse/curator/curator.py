@@ -70,7 +70,16 @@ class Curator:
     def _charged(self, plan: Plan[Value], tables: Tables, request: Request[Value], to: str) -> Release[Value]:
         whom = " and ".join(self.schemas[name].protects for name in plan.tables)
         pending = self.ledger.submit(
-            Charge(to, plan.tables, plan.kind, self._key(plan, tables), plan.guarantee, str(request), whom)
+            Charge(
+                to,
+                plan.tables,
+                plan.kind,
+                self._key(plan, tables),
+                plan.guarantee,
+                str(request),
+                whom,
+                plan.delta,
+            )
         )
         try:
             kept = self.ledger.kept(pending)

@@ -257,7 +257,7 @@ class Ledger:
         if os.getpid() != self._process:
             raise Broken("a ledger does not go through a fork: open it again in this process")
         self.policy.allow(charge)
-        guarantee, grains = _price(charge.guarantee, self.policy.default_delta)
+        guarantee, grains = _price(charge.guarantee, charge.delta or self.policy.default_delta)
         time, key = self._clock().isoformat(timespec="seconds"), digest(charge.key)
         about = charge.about[:LONGEST_ABOUT].encode(errors="replace").decode()
         kind, whom = charge.kind, charge.protects

@@ -34,15 +34,23 @@ class Ask:
         rows = question.relation.rows
         epsilon = terms.epsilon if options.epsilon is None else options.epsilon
         delta = terms.delta if options.delta is None else options.delta
-        naming = None
+        naming, left = None, delta
         if question.found:
             share = epsilon / (len(bounded.measures) + 1)
             naming = name(rows, share, _needed(delta))
-            epsilon, delta = epsilon - share, Fraction(0)
-        noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, delta)
+            epsilon, left = epsilon - share, Fraction(0)
+        noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, left)
         confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence
         return AskPlan(
-            parsed.text, question, noisy, bounded.recipes, confidence, hidden, options.nonnegative, naming
+            parsed.text,
+            question,
+            noisy,
+            bounded.recipes,
+            confidence,
+            hidden,
+            options.nonnegative,
+            naming,
+            delta,
         )
 
 

@@ -19,7 +19,7 @@ from obverse.errors import BadQuestion
 from obverse.query.ranked import GREATEST, LEAST, QUANTILE
 from obverse.query.recipes import Mean, Recipe, Total, Value, Variance
 from obverse.query.resolve import Aggregate, Question
-from obverse.query.typed import Interval, Typed, as_double, double, finite_sql
+from obverse.query.typed import Interval, Typed, as_double, finite_sql, written
 
 SMALLEST = Fraction(1, 2**400)  # squares and grids of numbers between it and its inverse are within a double
 
@@ -74,6 +74,8 @@ def _count(question: Question, aggregate: Aggregate) -> Measure:
     sql = finite_sql(value)
     if not aggregate.distinct:
         return Measure(sql, 1, 1)
+    if value.type is Type.REAL:
+        sql = exp.Add(this=sql, expression=written(Fraction(0)))  # −0 and 0 are one value, and read alike
     people = any(field.owner and field.typed.sql == value.sql for field in question.relation.fields)
     return Measure(sql, 1, 1, distinct=True, people=people)
 
@@ -154,7 +156,7 @@ def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure
     low, high = value.interval
     half = (high - low) / 2
     centred = exp.Paren(
-        this=exp.Sub(this=as_double(replace(value, sql=finite_sql(value))), expression=constant(low + half))
+        this=exp.Sub(this=as_double(replace(value, sql=finite_sql(value))), expression=written(low + half))
     )
     z = Typed(centred, Type.REAL, (-half, half))
     zz = Typed(
@@ -164,9 +166,3 @@ def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure
     counted = place(Measure(finite_sql(value), 1, 1))
     sample, root = not aggregate.function.endswith("_POP"), aggregate.function.startswith("STDDEV")
     return Variance(places[0], places[1], counted, half * half, sample, root)
-
-
-def constant(value: Fraction) -> exp.Expr:
-    """A number as a DOUBLE literal."""
-    literal = exp.Literal.number(repr(abs(float(value))))
-    return double(exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal)

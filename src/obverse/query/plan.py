@@ -43,6 +43,7 @@ class AskPlan:
     smallest_group: int | None = None
     nonnegative: bool = False
     naming: Naming | None = None
+    delta: Fraction = Fraction(0)
     kind: Kind = "answer"
 
     @property

@@ -15,7 +15,7 @@ from obverse.query.ranked import SPELLINGS, ranked
 from obverse.query.relation import Relation
 from obverse.query.released import ANSWERED
 from obverse.query.sources import Sources
-from obverse.query.typed import Read, Typed, condition, shown
+from obverse.query.typed import Read, Typed, condition, shown, written
 
 MOST_GROUPS = 1_000_000
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
@@ -138,11 +138,20 @@ def _keys(select: exp.Select, read: Read) -> tuple[Key, ...]:
     if extra := [name for name, value in group.args.items() if value and name != "expressions"]:
         raise BadQuestion(f"GROUP BY {extra[0].strip('_').upper()} is not answered: list the keys")
     found = [read(_named(node, select)) for node in group.expressions]
-    keys = tuple(Key(key.sql, key.domain) for key in found)
+    if any(key.literal for key in found):
+        raise BadQuestion("GROUP BY a constant makes one group of all: leave it out")
+    keys = tuple(Key(_one_zero(key), key.domain) for key in found)
     groups = prod(len(key.domain) for key in keys if key.domain is not None)
     if groups > MOST_GROUPS:
         raise BadQuestion(f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered at once")
     return keys
+
+
+def _one_zero(key: Typed) -> exp.Expr:
+    """A key whose −0 is 0, so that both read alike."""
+    if key.type is not Type.REAL or key.domain is not None:
+        return key.sql
+    return exp.Paren(this=exp.Add(this=key.sql, expression=written(Fraction(0))))
 
 
 def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
@@ -244,7 +253,7 @@ class _Resolver:
             return None
         places = {key.sql: place for place, key in enumerate(self.keys)}
         try:
-            return places.get(self.read(node).sql)
+            return places.get(_one_zero(self.read(node)))
         except BadQuestion:  # it may name columns of the answer, as in HAVING n > 100
             return None
 

@@ -12,11 +12,23 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from obverse.data.bounding import on_grid, step
 from obverse.data.schema import Neighbours, Schema, Type, Unit, hint
 from obverse.errors import BadQuestion
 from obverse.query.joins import join
 from obverse.query.relation import MARK, Field, Relation, flat, quoted, selected, subquery, table
-from obverse.query.typed import Interval, Typed, as_double, condition, finite_sql, number, shown
+from obverse.query.typed import (
+    LARGEST,
+    Interval,
+    Typed,
+    as_double,
+    condition,
+    double,
+    finite_sql,
+    number,
+    shown,
+    written,
+)
 
 SUBQUERY = {"expressions", "from_", "joins", "where", "group", "distinct", "with_"}
 NAMED = ("db", "joins", "sample", "pivots", "only", "version", "when", "laterals")
@@ -213,12 +225,32 @@ def _aggregate(relation: Relation, node: exp.Expr) -> Typed:
     if type(node) not in (exp.Sum, exp.Avg, exp.Min, exp.Max) or not isinstance(node.this, exp.Expr):
         raise BadQuestion(f"{shown(node)} is not answered of one person: COUNT, SUM, AVG, MIN and MAX are")
     value = number(node.this, relation.reader)
+    if isinstance(node, exp.Sum | exp.Avg):
+        return _summed(node, value, most)
     made = type(node)(this=as_double(replace(value, sql=finite_sql(value))))
+    return Typed(made, Type.REAL, value.interval, size=LARGEST[Type.REAL])
+
+
+def _summed(node: exp.Sum | exp.Avg, value: Typed, most: Fraction) -> Typed:
+    """A person's total, added up in whole steps: a sum of floats would depend on the order of everybody's rows."""
     interval = value.interval
-    if isinstance(node, exp.Sum) and interval is not None:
+    if value.type is Type.INTEGER:
+        steps, grid = value.sql, Fraction(1)
+    elif interval is not None:
+        grid = step(*interval)
+        steps = on_grid(finite_sql(value), *interval, grid)
+    else:
+        raise BadQuestion(f"{shown(node)} of one person needs bounds: add low and high to what it adds up")
+    total: exp.Expr = double(exp.Sum(this=steps))
+    if grid != 1:
+        total = exp.Mul(this=total, expression=written(grid))
+    if isinstance(node, exp.Avg):
+        total = exp.Div(this=total, expression=double(exp.Count(this=steps)), typed=False, safe=False)
+        average = Typed(exp.Paren(this=total), Type.REAL, interval)
+        return replace(average, sql=finite_sql(average), size=LARGEST[Type.REAL])
+    if interval is not None:
         interval = most * min(interval[0], Fraction(0)), most * max(interval[1], Fraction(0))
-    total = Typed(made, Type.REAL, interval)
-    return replace(total, sql=finite_sql(total), size=1.7e308)
+    return Typed(exp.Paren(this=total), Type.REAL, interval, size=LARGEST[Type.REAL])
 
 
 def _upto(most: Fraction) -> tuple[int, ...] | None:

@@ -110,3 +110,9 @@ def whole_domain(interval: Interval) -> tuple[Category, ...] | None:
 def function(name: str, *arguments: exp.Expr) -> exp.Expr:
     """A call by its DuckDB name."""
     return exp.func(name, *arguments, dialect="duckdb")
+
+
+def written(value: Fraction) -> exp.Expr:
+    """A number as a DOUBLE literal."""
+    literal = exp.Literal.number(repr(abs(float(value))))
+    return double(exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal)

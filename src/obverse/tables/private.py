@@ -53,6 +53,10 @@ class Private(Protection):
         settled.guarantee(shape)
         return settled
 
+    @property
+    def at(self) -> Fraction:
+        return self.delta
+
     def guarantee(self, shape: Shape) -> Loss:
         return self._mechanism(shape).loss(_apart(shape))
 

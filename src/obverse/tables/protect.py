@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +66,11 @@ class Protection(ABC):
     def settled(self, shape: Shape, terms: Terms) -> Protection:
         """The same with every choice made that the request left open; or a Refusal."""
         return self
+
+    @property
+    def at(self) -> Fraction:
+        """The δ that its guarantee is meant at."""
+        return Fraction(0)
 
     @abstractmethod
     def guarantee(self, shape: Shape) -> Guarantee:

@@ -102,6 +102,10 @@ class TabulatePlan:
     def guarantee(self) -> Guarantee:
         return self.protect.guarantee(self.shape)
 
+    @property
+    def delta(self) -> Fraction:
+        return self.protect.at
+
     @cached_property
     def accuracy(self) -> tuple[Accuracy, ...]:
         return self.protect.accuracy(self.shape)
