@@ -181,8 +181,12 @@ def test_every_table_read_is_charged_once() -> None:
 def test_a_persons_total_does_not_depend_on_the_order_of_rows(tmp_path: Path) -> None:
     """A float SUM would: with other people's rows gone, a person's own total could move by a step."""
     pay = Column("pay", Type.REAL, low=Fraction(0), high=Fraction(100))
-    known = Schema("wages", str(tmp_path / "wages.arrow"), (Column("id", Type.INTEGER), pay), Unit("id", rows=500))
-    question = "SELECT SUM(s), AVG(a) FROM (SELECT id, SUM(pay) AS s, AVG(pay / 3) AS a FROM wages GROUP BY id)"
+    known = Schema(
+        "wages", str(tmp_path / "wages.arrow"), (Column("id", Type.INTEGER), pay), Unit("id", rows=500)
+    )
+    question = (
+        "SELECT SUM(s), AVG(a) FROM (SELECT id, SUM(pay) AS s, AVG(pay / 3) AS a FROM wages GROUP BY id)"
+    )
     plan, seen = Ask(question).plan({"wages": known}, Terms()), set()
     rows = [(i % 7, (i * i % 9973) / 100.7) for i in range(3000)]
     for turn in range(6):
