@@ -1,68 +1,26 @@
 """Noise that is drawn anew, or anew for other words, is averaged away; Obverse charges for every answer."""
 
-import tempfile
-from pathlib import Path
 from types import SimpleNamespace
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.attack.servers import Exact, People
 
-import obverse
 from obverse.attack.averaging import Averaging, respelt
 from obverse.attack.base import Contest, Game, View, bound, judge, words
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Keyed
 
 PEOPLE = 24
-SETTINGS = """
-[tables.people]
-source = "people.csv"
-[tables.people.columns]
-id = { type = "integer", low = 0, high = 200 }
-secret = { type = "boolean" }
-[policy]
-epsilon = 1
-[accounts.adversary]
-epsilon = 1
-"""
-
-
-def coins():
-    """Everybody's secret: an independent fair coin each."""
-    return words(PEOPLE, Keyed("secrets")) >> np.uint64(63) == 1
-
-
-def people():
-    return pa.table({"id": range(PEOPLE), "secret": coins()})
-
-
-class Exact:
-    """A server that answers exactly."""
-
-    def __init__(self):
-        self.database = duckdb.connect()
-        self.database.register("people", people())
-
-    def ask(self, sql):
-        return SimpleNamespace(rows=self.database.execute(sql).fetchall())
-
-
-def obverse_account():
-    """The same people behind Obverse, with ε = 1 in all."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "people.toml").write_text(SETTINGS)
-    rows = "".join(f"{i},{str(secret).lower()}\n" for i, secret in enumerate(coins()))
-    (folder / "people.csv").write_text("id,secret\n" + rows)
-    return obverse.open(folder / "people.toml").account("adversary")
+CROWD = People(PEOPLE)
 
 
 class Noisy(Exact):
     """Adds Laplace noise of scale 2, and keeps each answer by its text: the same text gets the same answer."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(CROWD)
         self.kept, self.draws = {}, np.random.default_rng(7)
 
     def ask(self, sql):
@@ -89,11 +47,11 @@ def questions():
 
 def contest(account, attack=None, **game):
     view = View(auxiliary={"questions": questions()}, account=account)
-    return Contest(attack or Averaging("questions", 150), view, coins(), game=Game(coins=True, **game))
+    return Contest(attack or Averaging("questions", 150), view, CROWD.coins(), game=Game(coins=True, **game))
 
 
 PLANTED = {"Averaging": lambda: contest(Noisy())}
-PRIVATE = {"Averaging": lambda: contest(obverse_account(), Averaging("questions", 10), ledger=1.0)}
+PRIVATE = {"Averaging": lambda: contest(CROWD.account(), Averaging("questions", 10), ledger=1.0)}
 
 
 def test_a_cache_by_text_is_no_protection_against_other_words():
@@ -118,7 +76,7 @@ def test_the_median_needs_half_the_questions_of_the_mean():
 
 
 def test_obverse_gives_no_more_away_than_its_epsilon():
-    evidence = contest(obverse_account(), Averaging("questions", 10), ledger=1.0).evidence()
+    evidence = contest(CROWD.account(), Averaging("questions", 10), ledger=1.0).evidence()
     assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
 
 
@@ -126,7 +84,7 @@ def test_respellings_differ_in_text_and_not_in_meaning():
     sql = "SELECT COUNT(*) FROM people WHERE secret AND id <> 3"
     texts = [respelt(sql, n) for n in range(50)]
     assert len(set(texts)) == 50
-    assert {Exact().ask(text).rows[0] for text in texts} == {Exact().ask(sql).rows[0]}
+    assert {Exact(CROWD).ask(text).rows[0] for text in texts} == {Exact(CROWD).ask(sql).rows[0]}
 
 
 def test_bad_parameters_are_refused():

@@ -1,61 +1,15 @@
 """A person who is in one count and not in the other is found out; through Obverse he is not."""
 
-import tempfile
-from pathlib import Path
-from types import SimpleNamespace
-
-import duckdb
-import numpy as np
 import pyarrow as pa
 import pytest
+from tests.attack.servers import Exact, People
 
-import obverse
-from obverse.attack.base import Contest, Game, View, bound, words
+from obverse.attack.base import Contest, Game, View, bound
 from obverse.attack.differencing import Differencing
 from obverse.errors import BadParameter, BadSource
-from obverse.noise.entropy import Keyed
 
 PEOPLE = 120
-SETTINGS = """
-[tables.people]
-source = "people.csv"
-[tables.people.columns]
-id = { type = "integer", low = 0, high = 200 }
-secret = { type = "boolean" }
-[policy]
-epsilon = 1
-[accounts.adversary]
-epsilon = 1
-"""
-
-
-def coins():
-    """Everybody's secret: an independent fair coin each."""
-    return words(PEOPLE, Keyed("secrets")) >> np.uint64(63) == 1
-
-
-def people():
-    return pa.table({"id": range(PEOPLE), "secret": coins()})
-
-
-class Exact:
-    """A server that answers exactly."""
-
-    def __init__(self):
-        self.database = duckdb.connect()
-        self.database.register("people", people())
-
-    def ask(self, sql):
-        return SimpleNamespace(rows=self.database.execute(sql).fetchall())
-
-
-def obverse_account():
-    """The same people behind Obverse, with ε = 1 in all."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "people.toml").write_text(SETTINGS)
-    rows = "".join(f"{i},{str(secret).lower()}\n" for i, secret in enumerate(coins()))
-    (folder / "people.csv").write_text("id,secret\n" + rows)
-    return obverse.open(folder / "people.toml").account("adversary")
+CROWD = People(PEOPLE)
 
 
 def questions():
@@ -65,21 +19,21 @@ def questions():
 
 def contest(account, **game):
     view = View(auxiliary={"questions": questions()}, account=account)
-    return Contest(Differencing("questions"), view, coins(), game=Game(coins=True, **game))
+    return Contest(Differencing("questions"), view, CROWD.coins(), game=Game(coins=True, **game))
 
 
-PLANTED = {"Differencing": lambda: contest(Exact())}
-PRIVATE = {"Differencing": lambda: contest(obverse_account(), ledger=1.0)}
+PLANTED = {"Differencing": lambda: contest(Exact(CROWD))}
+PRIVATE = {"Differencing": lambda: contest(CROWD.account(), ledger=1.0)}
 
 
 def test_an_exact_server_gives_every_secret_away():
-    evidence = contest(Exact()).evidence()
+    evidence = contest(Exact(CROWD)).evidence()
     assert evidence.right == evidence.targets == PEOPLE
 
 
 def test_obverse_gives_no_more_away_than_its_epsilon():
     """Right no more often than e^ε/(1 + e^ε) of the claims: most questions are refused for want of budget."""
-    evidence = contest(obverse_account(), ledger=1.0).evidence()
+    evidence = contest(CROWD.account(), ledger=1.0).evidence()
     assert evidence.claims < PEOPLE / 4
     assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
 
@@ -87,7 +41,7 @@ def test_obverse_gives_no_more_away_than_its_epsilon():
 def test_freddie_is_found_by_the_month_he_left():
     """202 of 3,005 first-year students in March and 201 of 3,004 in April come from rich families.  [WAB+18]"""
     march = pa.table({"student": range(3005), "rich": [n < 202 for n in range(3005)]})
-    server = Exact()
+    server = Exact(CROWD)
     server.database.register("march", march)
     server.database.register("april", march.slice(1))
     count = "SELECT COUNT(*) FROM {} WHERE rich"
@@ -98,7 +52,7 @@ def test_freddie_is_found_by_the_month_he_left():
 
 
 def test_a_salary_is_the_sum_before_a_move_less_the_sum_after():
-    server = Exact()
+    server = Exact(CROWD)
     server.database.execute(
         "CREATE TABLE before_move AS SELECT i AS id, 1000 + 17 * i AS salary FROM range(50) r(i)"
     )
@@ -114,6 +68,8 @@ def test_an_adversary_without_an_account_or_without_questions_is_refused():
     with pytest.raises(BadParameter, match="account"):
         Differencing("q").run(View(auxiliary={"q": questions()}))
     with pytest.raises(BadSource, match="no column without"):
-        Differencing("q").run(View(auxiliary={"q": pa.table({"with": ["a"]})}, account=Exact()))
+        Differencing("q").run(View(auxiliary={"q": pa.table({"with": ["a"]})}, account=Exact(CROWD)))
     with pytest.raises(BadSource, match="two questions as text"):
-        Differencing("q").run(View(auxiliary={"q": pa.table({"with": [1], "without": [2]})}, account=Exact()))
+        Differencing("q").run(
+            View(auxiliary={"q": pa.table({"with": [1], "without": [2]})}, account=Exact(CROWD))
+        )

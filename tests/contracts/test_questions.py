@@ -7,7 +7,6 @@ must be no further apart than was charged. With no noise at all the answer is th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -15,8 +14,9 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from obverse.audit.replay import Given, Recorder, apart
-from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
+from obverse.audit import replay
+from obverse.audit.replay import COLUMNS, Given, Record, Recorder, apart, record, schema, tables
+from obverse.data.schema import Neighbours, Schema, Unit
 from obverse.engines.duckdb import DuckDB
 from obverse.loss.loss import Sensitivity
 from obverse.mechanisms.base import Mechanism
@@ -25,13 +25,6 @@ from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
 from obverse.release import Terms
 
-Record = dict[str, object]
-COLUMNS = (
-    Column("id", Type.INTEGER),
-    Column("age", Type.INTEGER, low=Fraction(0), high=Fraction(120)),
-    Column("sex", Type.TEXT, categories=("f", "m")),
-    Column("pay", Type.REAL, low=Fraction(-10), high=Fraction(1000, 3)),
-)
 TYPES = pa.schema([("id", pa.int64()), ("age", pa.int64()), ("sex", pa.string()), ("pay", pa.float64())])
 QUESTIONS = (
     "SELECT COUNT(*) FROM t",
@@ -49,11 +42,7 @@ QUESTIONS = (
 )
 
 
-def record(id: object, age: object, sex: object, pay: object) -> Record:
-    return {"id": id, "age": age, "sex": sex, "pay": pay}
-
-
-BASE = [record(i % 6, 7 * i % 130, "fm"[i % 2], 13.7 * i - 40) for i in range(24)]
+BASE = list(replay.BASE)
 EXTREMES = [
     record(99, 2**62, "f", 1.7e308),
     record(99, -(2**62), "m", -1.7e308),
@@ -76,15 +65,6 @@ def neighbours(unit: Unit) -> list[list[Record]]:
 
 UNITS = (Unit(), Unit("id", rows=2), Unit("id", rows=30))
 KINDS = [(unit, Neighbours.ADD_REMOVE) for unit in UNITS] + [(UNITS[0], Neighbours.REPLACE)]
-
-
-def schema(folder: Path, unit: Unit, kind: Neighbours = Neighbours.ADD_REMOVE) -> Schema:
-    return Schema("t", str(folder / "t.arrow"), COLUMNS, unit, kind)
-
-
-def tables(rows: list[Record], known: Schema) -> DuckDB:
-    pyarrow.feather.write_feather(pa.Table.from_pylist(rows, TYPES), known.source)
-    return DuckDB([known])
 
 
 @pytest.mark.parametrize(("unit", "kind"), KINDS)

@@ -129,7 +129,7 @@ def through_the_plan(plan: AskPlan, tables: Tables, entropy: Recorder) -> object
     return plan.run(tables, entropy)
 
 
-def schema(folder: Path, unit: Unit, kind: Neighbours) -> Schema:
+def schema(folder: Path, unit: Unit, kind: Neighbours = Neighbours.ADD_REMOVE) -> Schema:
     return Schema("t", str(folder / "t.arrow"), COLUMNS, unit, kind)
 
 
