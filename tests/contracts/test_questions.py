@@ -27,17 +27,7 @@ from obverse.release import Terms
 
 TYPES = pa.schema([("id", pa.int64()), ("age", pa.int64()), ("sex", pa.string()), ("pay", pa.float64())])
 QUESTIONS = (
-    "SELECT COUNT(*) FROM t",
-    "SELECT COUNT(pay) FROM t WHERE age / (age - 30) > 1",
-    "SELECT SUM(age) FROM t WHERE sex = 'f' OR pay > 10",
-    "SELECT SUM(pay), AVG(pay), AVG(age) FROM t",
-    "SELECT SUM(pay * pay - age) FROM t WHERE LN(pay) < 5",
-    "SELECT COUNT(DISTINCT age), COUNT(DISTINCT id) FROM t",
-    "SELECT sex, COUNT(*), SUM(pay), AVG(age), COUNT(DISTINCT id) FROM t GROUP BY sex",
-    "SELECT sex, FLOOR(age / 30) AS decade, COUNT(*), SUM(age) FROM t GROUP BY 1, 2 HAVING COUNT(*) > 0",
-    "SELECT CASE WHEN pay % 7 < 3 THEN 'low' ELSE 'high' END AS band, COUNT(*), AVG(pay) FROM t GROUP BY 1",
-    "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
-    "SELECT MEDIAN(age), MIN(pay), MAX(pay * age) FROM t WHERE sex = 'f' OR pay > 10",
+    *replay.QUESTIONS,
     "SELECT sex, COUNT(*), QUANTILE_CONT(pay, 0.9), MEDIAN(pay), MAX(age) FILTER (WHERE pay > 9) FROM t GROUP BY sex",
 )
 

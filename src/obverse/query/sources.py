@@ -182,7 +182,7 @@ def _fields(relation: Relation, node: exp.Expr) -> tuple[Field, ...]:
 
 
 def _kept(value: Typed) -> float:
-    return value.size if value.finite else 1.7e308
+    return value.size if value.finite else LARGEST[Type.REAL]
 
 
 def _by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, alias: str) -> Relation:
