@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from obverse import catalogue
+from obverse.anonymise.recode import Recoding
+from obverse.anonymise.recode import Test as Label
 from obverse.cli.demo import unpack
 from obverse.curator.curator import Curator, open_settings
 from obverse.errors import Refusal
@@ -40,12 +42,14 @@ def requests() -> dict[str, type]:
     return found
 
 
+SEX = Recoding(("sex",), ((Label("F", among=("Female",)), Label("M", among=("Male",))),))
 EXAMPLES = {
     "Ask": (
         {"sql": "DP-SELECT 0.25 sex, AVG(age) FROM people GROUP BY sex"},
         {"sql": "SELECT nosuch FROM people"},
     ),
     "Anonymise": ({"table": "people", "k": 50, "quasi": ("sex", "race")}, {"table": "nowhere"}),
+    "Recode": ({"table": "people", "recoding": SEX, "k": 50}, {"table": "nowhere", "recoding": SEX}),
     "SafeAnonymise": (
         {"table": "people", "epsilon": Fraction(1), "delta": 1e-6, "steps": (("age", 2), ("sex", 0))},
         {"table": "people", "epsilon": Fraction(1), "delta": 1e-6, "steps": (("nosuch", 0),)},

@@ -111,6 +111,8 @@ class Anonymise:
         named = [*(rule.column for rule in rules), *(name for name, _ in self.weights)]
         for name in [*named, *([self.target] if self.target else [])]:
             schema.column(name)
+        for each in self.changes:
+            each.fits(schema.column(each.column))
         used = tuple(name for name in sensitive if any(rule.column == name for rule in rules))
         given = {ladder.column for ladder in self.ladders}
         found = tuple(x for name in (*quasi, *used) if name not in given and (x := ladder_of(schema, name)))

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from obverse.anonymise.codes import CELL, encode
+from obverse.data.schema import Column, Type
 from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Entropy
 from obverse.noise.exact import below, bernoulli
@@ -58,6 +59,13 @@ class Change:
             raise BadParameter(f"{self.what} of {self.column} needs a share between 0 and 1, not {self.at}")
         if self.what in ("mask", "hide") and (self.at < 0 or self.at.denominator != 1):
             raise BadParameter(f"{self.what} of {self.column} needs a whole number, not {self.at}")
+
+    def fits(self, column: Column) -> None:
+        """Refuses a change that the column's type does not allow, or a key that could be tried."""
+        if self.what in ("top", "bottom", "round") and column.type not in (Type.INTEGER, Type.REAL):
+            raise BadParameter(f"{self.column} has no numbers to {self.what}")
+        if self.what == "hash":
+            secret(self.key)
 
 
 def change(table: pa.Table, changes: Sequence[Change], entropy: Entropy) -> pa.Table:
