@@ -29,6 +29,20 @@ def test_no_record_is_nearer_than_those_found(seed, rows, columns, count, wide):
     assert all(len(set(row)) == len(row) for row in index.tolist())
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**31), st.integers(1, 400), st.integers(1, 5), st.booleans())
+def test_a_box_holds_as_many_records_as_are_counted_one_by_one(seed, rows, columns, wide):
+    """Descriptions of some columns, exact or more extreme than a value, of exact records and of ranges."""
+    drawn = np.random.default_rng(seed)
+    low = drawn.integers(-2, 6, (rows, columns)).astype(np.float32)
+    high = low + drawn.integers(0, 3, low.shape).astype(np.float32) if wide else low
+    value, side = drawn.integers(-2, 6, (50, columns)).astype(np.float32), drawn.integers(0, 4, (50, columns))
+    least, most = np.where(side % 2, value, -np.inf), np.where(side >= 2, value, np.inf)
+    touched = (low[None] <= most[:, None]) & (least[:, None] <= high[None])
+    counts = Nearest(Boxes(low, high)).holds(Boxes(least.astype(np.float32), most.astype(np.float32)))
+    assert counts.tolist() == np.minimum(touched.all(axis=2).sum(axis=1), 2).tolist()
+
+
 def test_a_box_that_holds_the_point_is_at_no_distance():
     low = np.array([[0.2, 1.0], [0.6, 1.0]], np.float32)
     high = np.array([[0.4, 2.0], [0.9, 1.0]], np.float32)

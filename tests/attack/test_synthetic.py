@@ -135,6 +135,14 @@ def test_a_description_fits_one_person_or_is_wrong():
     assert right.sum() < len(claims.values)
 
 
+def test_an_attacker_draws_until_he_has_the_descriptions_he_wants_or_draws_in_vain():
+    """All that are wanted where they can be had; none where no description fits one record."""
+    rare = PEOPLE.select(["age", "weight", "place", "trade"])
+    assert len(SinglingOut(size=3, count=400).run(View({"release": rare})).made) == 400
+    alike = pa.table({"age": [30] * 50, "place": ["a"] * 50})
+    assert not len(SinglingOut(size=2).run(View({"release": alike})).made)
+
+
 def test_an_attacker_cannot_use_more_columns_than_there_are():
     with pytest.raises(BadParameter, match="columns"):
         SinglingOut(size=9).run(View({"release": PEOPLE}))

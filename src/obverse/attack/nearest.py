@@ -8,6 +8,7 @@ so one formula serves both, and a record's distance is the sum [Gow71]. A releas
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -22,6 +23,7 @@ Indices: TypeAlias = NDArray[np.int64]
 LEAF = 24
 SAMPLE = 64
 CHUNK = 2048
+OUTSIDE, ACROSS, INSIDE = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -72,22 +74,27 @@ class Nearest:
         queries = points if isinstance(points, Boxes) else Boxes(points, points)
         distance = np.full((len(queries), count), np.inf, np.float32)
         index = np.zeros((len(queries), count), np.int64)
-        workers = os.cpu_count() or 1
-        parts = [slice(start, start + CHUNK) for start in range(0, len(queries), CHUNK)]
-        with ThreadPoolExecutor(workers) as pool:
-            for _ in pool.map(
-                lambda part: self._fill(queries.rows(part), distance[part], index[part]), parts
-            ):
-                pass
+        self._over(lambda part: self._fill(queries.rows(part), distance[part], index[part]), len(queries))
         return distance, self._order[index]
 
     def holds(self, boxes: Boxes) -> Indices:
         """How many of the indexed records each box touches; 2 stands for 2 or more."""
-        distance, _ = self.search(boxes, 2)
-        return np.asarray((distance == 0).sum(axis=1), dtype=np.int64)
+        counts = np.zeros(len(boxes), np.int64)
+        self._over(lambda part: self._count(boxes.rows(part), counts[part]), len(boxes))
+        return counts
+
+    def _over(self, work: Callable[[slice], None], queries: int) -> None:
+        """Some queries at a time, on every core."""
+        parts = [slice(start, start + CHUNK) for start in range(0, queries, CHUNK)]
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for _ in pool.map(work, parts):
+                pass
 
     def _fill(self, queries: Boxes, distance: Reals, index: Indices) -> None:
         _search(queries.low, queries.high, self._boxes.low, self._boxes.high, *self._tree, distance, index)
+
+    def _count(self, queries: Boxes, counts: Indices) -> None:
+        _touched(queries.low, queries.high, self._boxes.low, self._boxes.high, *self._tree, counts)
 
 
 @njit(cache=True, nogil=True)
@@ -188,6 +195,56 @@ def _gap(least: Reals, most: Reals, low: Reals, high: Reals, row: int, limit: fl
         if j & 3 == 3 and total >= limit:
             break
     return float(total)
+
+
+@njit(cache=True, nogil=True)
+def _touched(
+    least: Reals,
+    most: Reals,
+    low: Reals,
+    high: Reals,
+    spans: Indices,
+    children: Indices,
+    node_low: Reals,
+    node_high: Reals,
+    counts: Indices,
+) -> None:
+    """How many rows each query touches, up to 2: a node wholly inside counts at once, one wholly outside never."""
+    stack, asked = np.empty(256, np.int64), np.empty(least.shape[1], np.int64)
+    for q in range(len(least)):
+        width = 0
+        for j in range(least.shape[1]):
+            if least[q, j] > node_low[0, j] or most[q, j] < node_high[0, j]:
+                asked[width] = j
+                width += 1
+        columns, found, depth = asked[:width], 0, 1
+        stack[0] = 0
+        while depth > 0 and found < 2:
+            depth -= 1
+            node = stack[depth]
+            lies = _lies(least[q], most[q], node_low, node_high, node, columns)
+            if lies == INSIDE:
+                found += spans[node, 1] - spans[node, 0]
+            elif lies == ACROSS and children[node, 0] >= 0:
+                stack[depth], stack[depth + 1] = children[node]
+                depth += 2
+            elif lies == ACROSS:
+                for row in range(spans[node, 0], spans[node, 1]):
+                    if _lies(least[q], most[q], low, high, row, columns) != OUTSIDE:
+                        found += 1
+        counts[q] = min(found, 2)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _lies(least: Reals, most: Reals, low: Reals, high: Reals, row: int, columns: Indices) -> int:
+    """Whether a box lies outside a query, inside, or across its edge, on the columns that the query asks about."""
+    lies = INSIDE
+    for j in columns:
+        if low[row, j] > most[j] or high[row, j] < least[j]:
+            return OUTSIDE
+        if low[row, j] < least[j] or high[row, j] > most[j]:
+            lies = ACROSS
+    return lies
 
 
 @njit(cache=True, nogil=True)

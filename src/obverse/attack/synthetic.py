@@ -27,7 +27,7 @@ Yes: TypeAlias = NDArray[np.bool_]
 
 TIES = 64  # as many equally near records as are asked for their opinion
 NOTHING = -1
-BATCHES = 10  # of draws, before an attacker gives up
+BATCHES = 10  # of draws; the attacker goes on while as many bring him a tenth of what he wants
 LEAST = -1.0  # below every number, above a missing one
 
 
@@ -70,20 +70,27 @@ class SinglingOut(Attack):
         numbers = np.array([numeric(release, name) for name in release.column_names])
         if not 0 <= self.size <= len(numbers):
             raise BadParameter(f"a description cannot use {self.size} of {len(numbers)} columns")
-        tree, entropy, found = Nearest(records), Keyed(self.seed), np.empty((0, 2 * len(numbers)), np.float32)
-        middle = np.partition(records.low, len(records) // 2, axis=0)[len(records) // 2]
-        for _ in range(1 if self.size == 1 else BATCHES):
-            if self.size == 1:
-                low, high = self._rarest(records, numbers, entropy)
-            else:
-                low, high = self._drawn(records, numbers, middle, entropy)
-            alone = tree.holds(Boxes(low, high)) == 1
-            found = np.vstack([found, np.hstack([low, high])[alone]])
-            found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
-            if len(found) >= self.count:
-                break
+        tree, entropy = Nearest(records), Keyed(self.seed)
+        if self.size == 1:
+            found = _alone(tree, *self._rarest(records, numbers, entropy))
+        else:
+            found = self._sought(tree, records, numbers, entropy)
         low, high = np.hsplit(found[: self.count], 2)
         return Boxes(np.ascontiguousarray(low), np.ascontiguousarray(high))
+
+    def _sought(self, tree: Nearest, records: Boxes, numbers: NDArray[np.bool_], entropy: Keyed) -> Reals:
+        """Drawn until there are as many as are wanted, or too few more come for it to be worth while."""
+        middle = np.partition(records.low, len(records) // 2, axis=0)[len(records) // 2]
+        found, worth = np.empty((0, 2 * len(numbers)), np.float32), True
+        while worth:
+            before = len(found)
+            for _ in range(BATCHES):
+                if len(found) < self.count:
+                    more = _alone(tree, *self._drawn(records, numbers, middle, entropy))
+                    found = np.vstack([found, more])
+                    found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
+            worth = before + self.count / 10 < len(found) < self.count
+        return found
 
     def _drawn(
         self, records: Boxes, numbers: NDArray[np.bool_], middle: Reals, entropy: Keyed
@@ -91,8 +98,10 @@ class SinglingOut(Attack):
         """Descriptions of drawn records, several times as many as are wanted."""
         draws = (10 if self.size else 2) * self.count
         rows = words(draws, entropy) % len(records)
-        keys = words(draws * len(numbers), entropy).reshape(draws, -1)
-        used = np.argsort(np.argsort(keys, axis=1), axis=1) < (self.size or len(numbers))
+        used = np.ones((draws, len(numbers)), bool)
+        if 0 < self.size < len(numbers):
+            keys = words(draws * len(numbers), entropy).reshape(draws, -1)
+            used = keys <= np.partition(keys, self.size - 1, axis=1)[:, [self.size - 1]]
         value = records.low[rows]
         upper = value > middle
         loose = used & numbers & (value != MISSING) if self.size else np.zeros_like(used)
@@ -243,6 +252,11 @@ def plain(table: pa.Table, name: str) -> NDArray[np.generic]:
 def halves(columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns dealt out in turn to two lists, as two holders might have them."""
     return tuple(columns[::2]), tuple(columns[1::2])
+
+
+def _alone(tree: Nearest, low: Reals, high: Reals) -> Reals:
+    """Of descriptions, those that one record fits: least and greatest values side by side."""
+    return np.asarray(np.hstack([low, high])[tree.holds(Boxes(low, high)) == 1], dtype=np.float32)
 
 
 def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.float64]:
