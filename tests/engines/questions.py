@@ -161,6 +161,8 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
             "AVG({bounded})",
             "STDDEV(pay)",
             "MEDIAN({bounded})",
+            "CORR({bounded}, {bounded})",
+            "MODE({key})",
             "MAX({bounded})",
         ),
     ),
@@ -235,13 +237,14 @@ class Questions:
 def inputs(plan: AskPlan, tables: Tables) -> list[list[tuple[object, ...]]]:
     """All that goes into the noise: of each SELECT its groups, and their totals in whole numbers."""
     keys = tuple(key.sql for key in plan.question.keys)
-    selects = [select for _, select in (*plan.selects, *plan.histograms)]
+    selects = [(select, len(keys)) for _, select in (*plan.selects, *plan.histograms)]
+    selects += [(select, len(keys) + 1) for _, select in plan.choices]
     if plan.naming is not None:
-        selects.append(people(plan.question.relation.rows, _within(plan.question), keys))
+        selects.append((people(plan.question.relation.rows, _within(plan.question), keys), len(keys)))
     return [
         sorted(
-            ((*_folded(row[: len(keys)]), *(int(cell or 0) for cell in row[len(keys) :])) for row in found),
+            ((*_folded(row[:held]), *(int(cell or 0) for cell in row[held:])) for row in tables.run(select)),
             key=repr,
         )
-        for found in map(tables.run, selects)
+        for select, held in selects
     ]

@@ -21,7 +21,7 @@ def test_a_question_reads_bounded_whole_numbers(
     question: str, outcome: str, schemas: dict[str, Schema]
 ) -> None:
     plan = Ask(question).plan(schemas, Terms())
-    lines = [select.sql(dialect="duckdb") for _, select in plan.selects + plan.histograms]
+    lines = [select.sql(dialect="duckdb") for select in plan.reads]
     lines += [f"{total.mechanism} l1={total.sensitivity.l1} grid={total.grid}" for total in plan.noisy]
     assert "\n".join(lines) == outcome
 

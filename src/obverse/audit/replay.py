@@ -20,6 +20,7 @@ from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
 from obverse.data.table import Tables
 from obverse.engines.duckdb import DuckDB
 from obverse.errors import ObverseError
+from obverse.mechanisms.permute_and_flip import PermuteAndFlip
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
@@ -51,6 +52,11 @@ QUESTIONS = (
     "SELECT sex, COUNT(DISTINCT age), COUNT(*) FILTER (WHERE pay IS NULL) FROM t GROUP BY sex",
     "SELECT MEDIAN(age), MIN(pay), MAX(pay * age) FROM t WHERE sex = 'f' OR pay > 10",
     "SELECT sex, COUNT(*), QUANTILE_CONT(pay, 0.9), MEDIAN(pay) FROM t GROUP BY sex",
+    "SELECT CORR(age, pay), REGR_INTERCEPT(pay, age), COVAR_SAMP(pay, age) FILTER (WHERE sex = 'f') FROM t",
+    "SELECT sex, REGR_R2(pay, age * age), REGR_COUNT(pay, age), VAR_SAMP(pay) FROM t GROUP BY sex",
+    "SELECT MODE(sex), MODE(age) FILTER (WHERE pay > 0), APPROX_TOP_K(FLOOR(age / 30), 3) FROM t",
+    "SELECT sex, MODE(age), APPROX_TOP_K(age % 5, 2) FROM t GROUP BY sex",
+    "SELECT sex, APPROX_QUANTILES(pay, 4), QUANTILE_CONT(age, [0.9, 0.1]) FROM t GROUP BY sex",
 )
 
 
@@ -101,9 +107,18 @@ def _plain(given: Any) -> Given:
     return tuple(int(each) for each in given) if hasattr(given, "__len__") else int(given)
 
 
-def apart(mine: Sequence[Given], theirs: Sequence[Given]) -> list[int]:
-    """How far two runs' inputs are apart, group by group: totals by their difference, values by how many differ."""
-    return [_distance(one, other) for one, other in zip(mine, theirs, strict=True)]
+def apart(mine: Sequence[Given], theirs: Sequence[Given], mechanism: object = None) -> list[int]:
+    """How far two runs' inputs are apart, group by group.
+
+    Totals by their difference, values by how many differ, scores to choose by as far as the one that differs most.
+    """
+    distance = _of_scores if isinstance(mechanism, PermuteAndFlip) else _distance
+    return [distance(one, other) for one, other in zip(mine, theirs, strict=True)]
+
+
+def _of_scores(one: Given, other: Given) -> int:
+    assert isinstance(one, tuple) and isinstance(other, tuple)
+    return max(abs(x - y) for x, y in zip(one, other, strict=True))
 
 
 def _distance(one: Given, other: Given) -> int:
@@ -168,10 +183,10 @@ def too_far(plan: AskPlan, here: Run, there: Run) -> str:
         return "draws other noise on one table than on the other"
     if [mechanism for mechanism, _ in here.seen] != [total.mechanism for total in plan.noisy]:
         return "does not draw the noise that its plan charges for"
-    for total, (_, mine), (_, theirs) in zip(plan.noisy, here.seen, there.seen, strict=True):
+    for total, (mechanism, mine), (_, theirs) in zip(plan.noisy, here.seen, there.seen, strict=True):
         if len(mine) != len(theirs):
             return f"answers {len(mine)} groups on one table and {len(theirs)} on the other"
-        moved = apart(mine, theirs)
+        moved = apart(mine, theirs, mechanism)
         if sum(moved) > total.sensitivity.l1 or max(moved, default=0) > total.sensitivity.most:
             return f"inputs {float(sum(moved)):g} apart, {float(total.sensitivity.l1):g} charged"
     return ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from obverse.query.plan import AskPlan
 
-Cell = Category | float | None
+Cell = Category | float | None | tuple[Category | float | None, ...]
 
 
 @dataclass(frozen=True)

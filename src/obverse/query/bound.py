@@ -14,11 +14,13 @@ from math import ceil, floor
 from sqlglot import exp
 
 from obverse.data.bounding import Measure, ceil_log2, clamped, coarse, column_on_grid, on_grid, step
-from obverse.data.schema import Type
+from obverse.data.schema import Category, Type
 from obverse.errors import BadQuestion
-from obverse.query.ranked import GREATEST, LEAST, QUANTILE
-from obverse.query.recipes import Mean, Recipe, Total, Value, Variance
-from obverse.query.resolve import Aggregate, Question
+from obverse.query.aggregates import MODE, Aggregate
+from obverse.query.pairs import FORMULAS, OfPairs
+from obverse.query.ranked import RANKED
+from obverse.query.recipes import Chosen, Mean, Recipe, Total, Value, Variance
+from obverse.query.resolve import Question
 from obverse.query.typed import Interval, Typed, as_double, finite_sql, written
 
 SMALLEST = Fraction(1, 2**400)  # squares and grids of numbers between it and its inverse are within a double
@@ -26,45 +28,76 @@ SMALLEST = Fraction(1, 2**400)  # squares and grids of numbers between it and it
 
 @dataclass(frozen=True)
 class Ranked:
-    """A value to be found by its rank: MIN, MAX, or the QUANTILE with this share of values below it."""
+    """Values to be found by their ranks, the shares of values below them: 0 for MIN, 1 for MAX."""
 
     measure: Measure
-    function: str
-    rank: Fraction
+    ranks: tuple[Fraction, ...]
+
+    @property
+    def width(self) -> int:
+        return len(self.ranks)
+
+
+@dataclass(frozen=True)
+class Commonest:
+    """The values that most rows have, among those known in public."""
+
+    measure: Measure
+    domain: tuple[Category, ...]
+    width: int
+
+
+Wanted = Measure | Ranked | Commonest
+Place = Callable[[Wanted], int]
 
 
 @dataclass(frozen=True)
 class Bounded:
     """The measures to total and the values to find, each once, and a recipe for each aggregate."""
 
-    measures: tuple[Measure | Ranked, ...]
+    measures: tuple[Wanted, ...]
     recipes: tuple[Recipe, ...]
 
 
 def bound(question: Question, count_rows: bool) -> Bounded:
     """Measures and recipes for every aggregate; with `count_rows` also the rows of each group."""
-    measures: list[Measure | Ranked] = []
+    wanted: dict[Wanted, int] = {}
+    numbers = 0
 
-    def place(measure: Measure | Ranked) -> int:
-        if measure not in measures:
-            measures.append(measure)
-        return measures.index(measure)
+    def place(each: Wanted) -> int:
+        """The place of its first number among all that are released."""
+        nonlocal numbers
+        if each not in wanted:
+            wanted[each] = numbers
+            numbers += width(each)
+        return wanted[each]
 
-    recipes: list[Recipe] = []
     if count_rows:
         place(Measure(None, 1, 1))
-    for aggregate in question.aggregates:
-        if aggregate.function == "COUNT":
-            recipes.append(Total(place(_count(question, aggregate))))
-        elif aggregate.function == "SUM":
-            recipes.append(Total(place(_sum(question, aggregate)[0])))
-        elif aggregate.function == "AVG":
-            recipes.append(_average(question, aggregate, place))
-        elif aggregate.function in (LEAST, GREATEST, QUANTILE):
-            recipes.append(_ranked(question, aggregate, place))
-        else:
-            recipes.append(_variance(question, aggregate, place))
-    return Bounded(tuple(measures), tuple(recipes))
+    recipes = tuple(_recipe(question, aggregate, place) for aggregate in question.aggregates)
+    return Bounded(tuple(wanted), recipes)
+
+
+def width(wanted: Wanted) -> int:
+    """How many numbers each group is given."""
+    return 1 if isinstance(wanted, Measure) else wanted.width
+
+
+def _recipe(question: Question, aggregate: Aggregate, place: Place) -> Recipe:
+    function = aggregate.function
+    if function == "COUNT":
+        return Total(place(_count(question, aggregate)))
+    if function == "SUM":
+        return Total(place(_sum(question, aggregate)[0]))
+    if function == "AVG":
+        return _average(question, aggregate, place)
+    if function in RANKED:
+        return _ranked(question, aggregate, place)
+    if function == MODE:
+        return _commonest(aggregate, place)
+    if function in FORMULAS:
+        return _pairs(question, aggregate, place)
+    return _variance(question, aggregate, place)
 
 
 def _count(question: Question, aggregate: Aggregate) -> Measure:
@@ -105,9 +138,8 @@ def _number(question: Question, aggregate: Aggregate) -> tuple[Typed, Interval]:
     return value, value.interval
 
 
-def _ranked(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Value:
+def _ranked(question: Question, aggregate: Aggregate, place: Place) -> Value:
     value, (low, high) = _number(question, aggregate)
-    assert aggregate.rank is not None
     grid = coarse(low, high, whole=value.type is Type.INTEGER)
     if value.type is Type.INTEGER and grid == 1:
         steps, bottom, top = _steps(value, low, high, grid, 0), ceil(low), floor(high)
@@ -115,7 +147,23 @@ def _ranked(question: Question, aggregate: Aggregate, place: Callable[[Measure |
         number = as_double(replace(value, sql=finite_sql(value)))
         steps, bottom, top = on_grid(number, low, high, grid), floor(low / grid), ceil(high / grid)
     measure = Measure(steps, bottom, max(top, bottom + 1), grid)
-    return Value(place(Ranked(measure, aggregate.function, aggregate.rank)), low, high)
+    ranks = tuple(sorted(set(aggregate.ranks)))
+    first = place(Ranked(measure, ranks))
+    places = tuple(first + ranks.index(rank) for rank in aggregate.ranks)
+    return Value(places, low, high, aggregate.listed)
+
+
+def _commonest(aggregate: Aggregate, place: Place) -> Chosen:
+    value, most = aggregate.value, aggregate.most
+    if value is None or value.domain is None:
+        raise BadQuestion(
+            f"{aggregate.text} chooses among values that are known in public: add categories to the schema, "
+            "or GROUP BY it and take the largest COUNT(*)"
+        )
+    if most > len(value.domain):
+        raise BadQuestion(f"{aggregate.text}: there are only {len(value.domain)} values to choose from")
+    first = place(Commonest(Measure(value.sql, 1, 1), value.domain, most))
+    return Chosen(tuple(range(first, first + most)), value.domain, aggregate.listed)
 
 
 def _steps(value: Typed, low: Fraction, high: Fraction, grid: Fraction, centre: int) -> exp.Expr:
@@ -141,28 +189,61 @@ def _where_to_add(question: Question, value: Typed) -> str:
     return f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}"
 
 
-def _average(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Mean:
+def _average(question: Question, aggregate: Aggregate, place: Place) -> Mean:
     measure, centre = _sum(question, aggregate, centred=True)
     assert aggregate.value is not None and aggregate.value.interval is not None
     counted = place(Measure(finite_sql(aggregate.value), 1, 1))
     return Mean(place(measure), counted, centre * measure.grid, *aggregate.value.interval)
 
 
-def _variance(question: Question, aggregate: Aggregate, place: Callable[[Measure | Ranked], int]) -> Variance:
+def _variance(question: Question, aggregate: Aggregate, place: Place) -> Variance:
     """Of z = x − m with m the middle of the bounds: sums of z and z², and a count."""
     value = aggregate.value
     _sum(question, aggregate)  # refuses what has no bounds
     assert value is not None and value.interval is not None
     low, high = value.interval
     half = (high - low) / 2
-    centred = exp.Paren(
-        this=exp.Sub(this=as_double(replace(value, sql=finite_sql(value))), expression=written(low + half))
-    )
-    z = Typed(centred, Type.REAL, (-half, half))
-    zz = Typed(
-        exp.Paren(this=exp.Mul(this=centred, expression=centred)), Type.REAL, (Fraction(0), half * half)
-    )
+    z = _centred(value, value.interval)
+    zz = _product(z, z)
     places = [place(_sum(question, replace(aggregate, value=part))[0]) for part in (z, zz)]
     counted = place(Measure(finite_sql(value), 1, 1))
     sample, root = not aggregate.function.endswith("_POP"), aggregate.function.startswith("STDDEV")
     return Variance(places[0], places[1], counted, half * half, sample, root)
+
+
+def _centred(value: Typed, interval: Interval, present: exp.Expr | None = None) -> Typed:
+    """x less the middle of its bounds; with `present` only where that holds."""
+    half = (interval[1] - interval[0]) / 2
+    number = as_double(replace(value, sql=finite_sql(value)))
+    sql: exp.Expr = exp.Paren(this=exp.Sub(this=number, expression=written(interval[0] + half)))
+    if present is not None:
+        sql = exp.Case(ifs=[exp.If(this=present, true=sql)])
+    return Typed(sql, Type.REAL, (-half, half))
+
+
+def _product(one: Typed, other: Typed) -> Typed:
+    """Of two centred numbers."""
+    assert one.interval is not None and other.interval is not None
+    most = one.interval[1] * other.interval[1]
+    sql = exp.Paren(this=exp.Mul(this=one.sql, expression=other.sql))
+    return Typed(sql, Type.REAL, (Fraction(0) if one == other else -most, most))
+
+
+def _pairs(question: Question, aggregate: Aggregate, place: Place) -> OfPairs:
+    """Centred sums of the pairs of which neither side is missing: y is the first argument, x the second."""
+    y, x = aggregate.value, aggregate.other
+    sides = [_number(question, replace(aggregate, value=side)) for side in (x, y)]
+    ordered = sorted(
+        (finite_sql(side) for side, _ in sides), key=str
+    )  # CORR(a, b) and CORR(b, a) share their sums
+    present = exp.and_(*[exp.Not(this=exp.Is(this=sql, expression=exp.Null())) for sql in ordered])
+    z = {name: _centred(*side, present) for name, side in zip("xy", sides, strict=True)}
+    needed = FORMULAS[aggregate.function][0]
+    sums = {}
+    for name in needed:
+        factors = sorted((z[side] for side in name), key=lambda side: str(side.sql))
+        summed = factors[0] if len(name) == 1 else _product(*factors)
+        sums[name] = place(_sum(question, replace(aggregate, value=summed))[0])
+    counted = place(Measure(exp.Case(ifs=[exp.If(this=present, true=exp.Literal.number("1"))]), 1, 1))
+    (_, (low, high)), (_, (bottom, top)) = sides
+    return OfPairs(aggregate.function, counted, tuple(sums.items()), ((low + high) / 2, (bottom + top) / 2))

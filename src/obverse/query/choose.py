@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sqlglot import exp
+
 from obverse.data.bounding import (
     Measure,
     Rows,
@@ -19,6 +21,7 @@ from obverse.data.bounding import (
     out_grid,
     sensitivity,
 )
+from obverse.data.schema import Category
 from obverse.errors import BadQuestion
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
 from obverse.loss.curves import zcdp_profile
@@ -27,10 +30,10 @@ from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
 from obverse.mechanisms.lazily import Whole
 from obverse.mechanisms.partition import GaussianNamedCounts, Partition
+from obverse.mechanisms.permute_and_flip import PermuteAndFlip
 from obverse.mechanisms.quantile import Quantiles
 from obverse.noise.entropy import Entropy
-from obverse.query.bound import Ranked
-from obverse.query.ranked import GREATEST, LEAST
+from obverse.query.bound import Commonest, Ranked, Wanted
 
 LEAST_EACH = Fraction(1, 2**40)  # ranks stay well within 63 bits
 
@@ -56,14 +59,18 @@ class NoisyTotal:
         """The same, as a preview states it."""
         return float(self.margin(confidence))
 
-    def release(self, totals: Sequence[int], entropy: Entropy) -> list[int]:
+    @property
+    def width(self) -> int:
+        return 1
+
+    def release(self, totals: Sequence[int], entropy: Entropy) -> list[list[int]]:
         """The total of each group with its noise."""
-        return self.mechanism.release_many(totals, entropy)
+        return [self.mechanism.release_many(totals, entropy)]
 
 
 @dataclass(frozen=True)
 class NoisyQuantile:
-    """One value found by its rank in each group: neighbours' values differ in at most `sensitivity` of them."""
+    """Values found by their ranks in each group: neighbours' values differ in at most `sensitivity` of them."""
 
     measure: Measure
     mechanism: Quantiles
@@ -81,23 +88,84 @@ class NoisyQuantile:
         """By how many ranks it is off, at most."""
         return self.mechanism.interval(confidence)
 
-    def release(self, values: Sequence[Whole], entropy: Entropy) -> list[int]:
-        """The value of each group."""
-        return [found for (found,) in self.mechanism.release_many(values, entropy)]
+    @property
+    def width(self) -> int:
+        return len(self.mechanism.targets)
+
+    def release(self, values: Sequence[Whole], entropy: Entropy) -> list[list[int]]:
+        """Of each rank the value of each group."""
+        return _columns(self.mechanism.release_many(values, entropy), self.width)
 
 
-Noisy = NoisyTotal | NoisyQuantile
+@dataclass(frozen=True)
+class NoisyChoice:
+    """The commonest of the values known in public, or several, by their places: chosen by how many rows have each.
+
+    One is chosen by permute-and-flip: a person who comes raises every count or leaves it, and may do so in several
+    groups, by no more than `sensitivity` in all; so ε is rate times that [MS20, Theorem 1 and Section 3]. Several are
+    the largest of counts with Laplace noise: rows are of one value each, so that all counts together move no further
+    than one, and one after the other would cost as often [DMNS06].
+    """
+
+    measure: Measure
+    domain: tuple[Category, ...]
+    width: int
+    mechanism: PermuteAndFlip | Laplace
+    sensitivity: Sensitivity
+    grid: Fraction
+    counted: Fraction
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss(self.sensitivity)
+
+    @property
+    def value(self) -> exp.Expr:
+        assert self.measure.value is not None
+        return self.measure.value
+
+    def margin(self, confidence: float) -> None:
+        """No ±: a value that is chosen is not a number."""
+
+    def off(self, confidence: float) -> float:
+        """By how many rows it may be less common than the commonest, at most."""
+        if isinstance(self.mechanism, PermuteAndFlip):
+            return self.mechanism.interval(confidence, len(self.domain)) * float(self.counted)
+        each = 1 - (1 - confidence) / len(self.domain)
+        return 2 * self.mechanism.interval(each) * float(self.counted)
+
+    def release(self, counts: Sequence[Whole], entropy: Entropy) -> list[list[int]]:
+        """Of each place the value of each group."""
+        if isinstance(self.mechanism, PermuteAndFlip):
+            return [self.mechanism.release_many(counts, entropy)]
+        noisy = self.mechanism.release_many([int(n) for each in counts for n in each], entropy)
+        size = len(self.domain)
+        scores = [noisy[at : at + size] for at in range(0, len(noisy), size)]
+        best = [sorted(range(size), key=each.__getitem__, reverse=True)[: self.width] for each in scores]
+        return _columns(best, self.width)
+
+
+Noisy = NoisyTotal | NoisyQuantile | NoisyChoice
+
+
+def _columns(rows: Sequence[Sequence[int]], width: int) -> list[list[int]]:
+    return [[row[place] for row in rows] for place in range(width)]
 
 
 def choose(
-    rows: Rows, wanted: tuple[Measure | Ranked, ...], grouped: bool, epsilon: Fraction, delta: Fraction
+    rows: Rows, wanted: tuple[Wanted, ...], grouped: bool, epsilon: Fraction, delta: Fraction
 ) -> tuple[Noisy, ...]:
     """A noisy statistic for each that is wanted, ε and δ in all."""
     measures = tuple(each for each in wanted if isinstance(each, Measure))
     share = epsilon / len(wanted)
     totals = iter(_totals(rows, measures, grouped, share * len(measures), delta) if measures else ())
     return tuple(
-        next(totals) if isinstance(each, Measure) else _quantile(rows, each, share) for each in wanted
+        _quantile(rows, each, share)
+        if isinstance(each, Ranked)
+        else _choice(rows, each, share)
+        if isinstance(each, Commonest)
+        else next(totals)
+        for each in wanted
     )
 
 
@@ -108,13 +176,22 @@ def _quantile(rows: Rows, ranked: Ranked, epsilon: Fraction) -> NoisyQuantile:
         raise BadQuestion(
             "this leaves less than ε = 2⁻⁴⁰ for each value of a quantile: spend more, or ask for less"
         )
-    if ranked.function == LEAST:
-        mechanism = Quantiles.least(*bounds, each)
-    elif ranked.function == GREATEST:
-        mechanism = Quantiles.greatest(*bounds, each)
+    ends = {Fraction(0): Quantiles.least(*bounds, each), Fraction(1): Quantiles.greatest(*bounds, each)}
+    targets = tuple(ends[rank].targets[0] if rank in ends else (rank, 0) for rank in ranked.ranks)
+    return NoisyQuantile(measure, Quantiles(targets, *bounds, each), distance, measure.grid)
+
+
+def _choice(rows: Rows, wanted: Commonest, epsilon: Fraction) -> NoisyChoice:
+    """By group or not, values part the rows: neighbours' counts are as far apart as those of groups."""
+    distance = sensitivity(rows, wanted.measure, grouped=True)
+    counted = out_grid(rows, wanted.measure, grouped=True)
+    one = Sensitivity.of(distance.l1)
+    mechanism: PermuteAndFlip | Laplace
+    if wanted.width == 1:
+        mechanism = PermuteAndFlip(epsilon / one.most, one_way=True)
     else:
-        mechanism = Quantiles.at([ranked.rank], *bounds, each)
-    return NoisyQuantile(measure, mechanism, distance, measure.grid)
+        mechanism = Laplace(laplace_scale(epsilon, one))
+    return NoisyChoice(wanted.measure, wanted.domain, wanted.width, mechanism, one, Fraction(1), counted)
 
 
 def _totals(

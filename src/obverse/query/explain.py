@@ -10,7 +10,8 @@ from math import sqrt
 from obverse.data.schema import Column, Schema, hint
 from obverse.errors import BadQuestion
 from obverse.mechanisms.gaussian import Gaussian
-from obverse.query.choose import Noisy, NoisyQuantile
+from obverse.mechanisms.laplace import Laplace
+from obverse.query.choose import Noisy, NoisyChoice, NoisyQuantile
 from obverse.query.plan import AskPlan
 from obverse.query.show import cost
 
@@ -40,10 +41,12 @@ def explain(plan: AskPlan) -> str:
     lines = [f"protects    {' and '.join(schema.protects for schema in question.relation.private)}"]
     lines += [f"bounds      {line}" for line in _bounds(plan)]
     lines += [f"groups      {_groups(plan)}"] if question.keys else []
-    for _, select in (*plan.selects, *plan.histograms):
+    for select in plan.reads:
         lines.append(f"reads       {select.sql(dialect='duckdb')}")
-    for place, noisy in enumerate(plan.noisy):
-        lines.append(f"statistic   {_of(plan, place)}: {_noise(noisy)}; cost {cost(noisy.loss)}")
+    for noisy in plan.noisy:
+        lines.append(
+            f"statistic   {_of(plan, plan.numbers.index(noisy))}: {_noise(noisy)}; cost {cost(noisy.loss)}"
+        )
     for stated in plan.accuracy:
         note = f" ({stated.note})" if stated.note else ""
         lines.append(
@@ -87,6 +90,11 @@ def _noise(noisy: Noisy) -> str:
         each, rows = _number(noisy.mechanism.epsilon), _number(noisy.sensitivity.l1)
         steps = f"from {low} to {high} in steps of {_number(noisy.grid)}"
         return f"chosen by rank {steps}, ε = {each} a value, {rows} of one unit at most"
+    if isinstance(noisy, NoisyChoice):
+        how = "counts with Laplace noise" if isinstance(noisy.mechanism, Laplace) else "permute-and-flip"
+        most = _number(noisy.sensitivity.l1 * noisy.counted)
+        of = f"{noisy.width:,} of {len(noisy.domain):,} values by {how}"
+        return f"{of}; one unit moves their counts by {most} at most"
     if isinstance(noisy.mechanism, Gaussian):
         spread = sqrt(noisy.mechanism.variance) * noisy.grid
         return f"Gaussian noise of standard deviation {spread:.6g}; one unit moves it by {moved} at most"

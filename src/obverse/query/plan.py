@@ -22,13 +22,14 @@ from obverse.loss.loss import Loss
 from obverse.mechanisms.lazily import Whole
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
-from obverse.query.choose import Naming, Noisy, NoisyQuantile, NoisyTotal, whole_loss
+from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, NoisyTotal, whole_loss
 from obverse.query.recipes import Recipe
-from obverse.query.released import Range, Row, Scalar, margin, reach, value
+from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
 from obverse.query.resolve import Order, Question
 from obverse.release import Accuracy, Kind
 
 Group = tuple[Category, ...]
+COUNTED = Measure(None, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,26 @@ class AskPlan:
                 found[each.measure] = (*found.get(each.measure, ()), place)
         return tuple((places, histogram(rows, where, keys, measure)) for measure, places in found.items())
 
+    @cached_property
+    def choices(self) -> tuple[tuple[int, exp.Select], ...]:
+        """The SELECTs that count the rows of each value, each with the place of what is chosen by them."""
+        rows, where, keys = self._read
+        return tuple(
+            (place, totals(rows, _among(where, each), (*keys, each.value), (COUNTED,)))
+            for place, each in enumerate(self.noisy)
+            if isinstance(each, NoisyChoice)
+        )
+
+    @property
+    def reads(self) -> tuple[exp.Select, ...]:
+        """All SELECTs that read what goes into the noise."""
+        return tuple(select for _, select in (*self.selects, *self.histograms, *self.choices))
+
+    @cached_property
+    def numbers(self) -> tuple[Noisy, ...]:
+        """The statistic that each of the released numbers of a group is of."""
+        return tuple(each for each in self.noisy for _ in range(each.width))
+
     @property
     def _read(self) -> tuple[Rows, exp.Expr | None, tuple[exp.Expr, ...]]:
         question = self.question
@@ -94,7 +115,7 @@ class AskPlan:
         """The noise's ± of each aggregate, in ranks where it is found by one; an average's waits for its count."""
         stated = []
         for aggregate, recipe in zip(self.question.aggregates, self.recipes, strict=True):
-            size = self.noisy[recipe.totals[0]].off(float(self.confidence))
+            size = self.numbers[recipe.totals[0]].off(float(self.confidence))
             stated.append(Accuracy(aggregate.text, size, float(self.confidence), recipe.note))
         return tuple(stated)
 
@@ -106,12 +127,13 @@ class AskPlan:
         groups = self.groups() if self.naming is None else self._named(self.naming, tables, entropy)
         places = {_folded(group): place for place, group in enumerate(groups)}
         totals, values = self._totals(places, tables), self._values(places, tables)
-        released = [
-            each.release(totals[i], entropy)
-            if isinstance(each, NoisyTotal)
-            else each.release(values[i], entropy)
-            for i, each in enumerate(self.noisy)
-        ]
+        counts = self._counts(places, tables)
+        released = []
+        for i, each in enumerate(self.noisy):
+            if isinstance(each, NoisyTotal):
+                released += each.release(totals[i], entropy)
+            else:
+                released += each.release((values | counts)[i], entropy)
         return self.present(groups, tuple(zip(*released, strict=True)), self.confidence)
 
     def _totals(self, places: dict[Group, int], tables: Tables) -> dict[int, list[int]]:
@@ -139,6 +161,22 @@ class AskPlan:
             pairs = [np.array(each, np.int64).reshape(-1, 2) for each in held]
             values = [np.repeat(each[:, 0], each[:, 1]) for each in pairs]
             exact |= {place: values for place in which}
+        return exact
+
+    def _counts(self, places: dict[Group, int], tables: Tables) -> dict[int, list[Whole]]:
+        """How many rows of each group have each value, by the statistic's place."""
+        exact: dict[int, list[Whole]] = {}
+        for i, select in self.choices:
+            each = self.noisy[i]
+            assert isinstance(each, NoisyChoice)
+            known = {value: at for at, value in enumerate(each.domain)}
+            counts = np.zeros((len(places), len(known)), np.int64)
+            for row in tables.run(select):
+                *group, value = _folded(row[:-1])
+                place, at = places.get(tuple(group)), known.get(value)
+                if place is not None and at is not None:
+                    counts[place, at] += int(row[-1] or 0)
+            exact[i] = list(counts)
         return exact
 
     def _named(self, naming: Naming, tables: Tables, entropy: Entropy) -> tuple[Group, ...]:
@@ -175,12 +213,12 @@ class AskPlan:
         return Row(key, [recipe.value(numbers) for recipe in self.recipes])
 
     def _numbers(self, steps: tuple[int, ...]) -> list[Fraction]:
-        numbers = [step * total.grid for step, total in zip(steps, self.noisy, strict=True)]
+        numbers = [step * total.grid for step, total in zip(steps, self.numbers, strict=True)]
         if not self.nonnegative:
             return numbers
         return [
             max(number, Fraction(0)) if total.measure.low >= 0 else number
-            for number, total in zip(numbers, self.noisy, strict=True)
+            for number, total in zip(numbers, self.numbers, strict=True)
         ]
 
     def _shown(self, row: Row, steps: tuple[int, ...]) -> bool:
@@ -197,7 +235,7 @@ class AskPlan:
         if not used or isinstance(found, bool):
             return None
         each = float(1 - (1 - confidence) / len(used))
-        margins = [total.margin(each) if i in used else Fraction(0) for i, total in enumerate(self.noisy)]
+        margins = [total.margin(each) if i in used else Fraction(0) for i, total in enumerate(self.numbers)]
         ranges = [
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)
@@ -239,6 +277,12 @@ def _within(question: Question) -> exp.Expr | None:
     return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
 
 
+def _among(where: exp.Expr | None, choice: NoisyChoice) -> exp.Expr:
+    """Of a person only rows with one of the values count against their share."""
+    known = exp.In(this=choice.value, expressions=[exp.convert(value) for value in choice.domain])
+    return known if where is None else exp.and_(where, known, copy=False)
+
+
 def _folded(group: tuple[Held, ...] | Group) -> Group:
     """A key as every engine gives it, and as JSON keeps it: 3 and 3.0 are one group, true and 1 are not."""
     return tuple(_plain(cell) for cell in group)
@@ -265,12 +309,19 @@ def _ordered(lines: list[Line], order: Order) -> list[Line]:
 
 def _cell(found: Scalar) -> Cell:
     """The one exact scaling at the end: a whole number stays whole, another becomes the nearest float."""
+    if isinstance(found, tuple):
+        return tuple(_single(each) for each in found)
+    return _single(found)
+
+
+def _single(found: Single) -> Category | float | None:
     if isinstance(found, Fraction):
         return found.numerator if found.denominator == 1 else float(found)
     return found
 
 
 def _sortable(found: Scalar) -> tuple[int, float | str]:
+    assert not isinstance(found, tuple), "a list is not sorted by"
     if isinstance(found, str):
         return 1, found
     return 0, 0.0 if found is None else float(found)

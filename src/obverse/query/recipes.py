@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import inf, isqrt
 from typing import Protocol
 
-from obverse.query.released import Range
+from obverse.data.schema import Category
+from obverse.query.released import Number, Range, Scalar
 
 ONE, ZERO = Fraction(1), Fraction(0)
 DIGITS = 2**40
@@ -31,8 +32,8 @@ class Recipe(Protocol):
         """The places of the totals it needs, that of its own sum first."""
         ...
 
-    def value(self, numbers: Sequence[Fraction]) -> Fraction:
-        """From the numbers."""
+    def value(self, numbers: Sequence[Fraction]) -> Scalar:
+        """From the numbers; NULL where they make no value."""
         ...
 
     def range(self, ranges: Sequence[Range]) -> Range:
@@ -60,22 +61,37 @@ class Total:
 
 @dataclass(frozen=True)
 class Value:
-    """A value found by its rank, within the bounds; of how far off it is only the rank is known."""
+    """A value found by its rank, within the bounds, or several; of how far off they are only the rank is known."""
 
-    total: int
+    totals: tuple[int, ...]
     low: Fraction
     high: Fraction
+    listed: bool = False
     note: str = "ranks; how far its value is off depends on the values about it"
 
-    @property
-    def totals(self) -> tuple[int, ...]:
-        return (self.total,)
-
-    def value(self, numbers: Sequence[Fraction]) -> Fraction:
-        return min(max(numbers[self.total], self.low), self.high)
+    def value(self, numbers: Sequence[Fraction]) -> Scalar:
+        found = tuple(min(max(numbers[place], self.low), self.high) for place in self.totals)
+        return found if self.listed else found[0]
 
     def range(self, ranges: Sequence[Range]) -> Range:
         return Range(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One of the values that are known in public, or several, by their places among them."""
+
+    totals: tuple[int, ...]
+    domain: tuple[Category, ...]
+    listed: bool = False
+    note: str = "rows; so many fewer may have it than have the commonest"
+
+    def value(self, numbers: Sequence[Fraction]) -> Scalar:
+        found = tuple(self.domain[int(numbers[place])] for place in self.totals)
+        return found if self.listed else found[0]
+
+    def range(self, ranges: Sequence[Range]) -> Range:
+        return Range(-inf, inf)
 
 
 @dataclass(frozen=True)
@@ -127,7 +143,7 @@ class Variance:
     def range(self, ranges: Sequence[Range]) -> Range:
         counted = ranges[self.count]
         mean = _quotient(ranges[self.total], counted)
-        bends = Range(ZERO, max(abs(mean).high, ZERO) ** 2) if mean.low <= 0 <= mean.high else mean * mean
+        bends = mean.squared()
         spread = (_quotient(ranges[self.square], counted) - bends).within(ZERO, self.most)
         least = max(Fraction(counted.low), ONE)
         return Range(
@@ -138,7 +154,12 @@ class Variance:
     def _shown(self, spread: Fraction, count: Fraction) -> Fraction:
         if self.sample:
             spread *= count / max(count - 1, ONE)
-        return Fraction(isqrt(int(spread * DIGITS * DIGITS)), DIGITS) if self.root else spread
+        return Fraction(root(spread)) if self.root else spread
+
+
+def root(x: Number) -> Number:
+    """√x, to 40 binary digits downwards."""
+    return inf if x == inf else Fraction(isqrt(int(x * DIGITS * DIGITS)), DIGITS)
 
 
 def _quotient(total: Range, count: Range) -> Range:

@@ -15,7 +15,8 @@ from sqlglot import exp
 from obverse.data.schema import Category
 
 Number = Fraction | float
-Scalar = Category | Fraction | float | None
+Single = Category | Fraction | float | None
+Scalar = Single | tuple[Single, ...]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Range:
     def __abs__(self) -> Range:
         return Range(max(self.low, -self.high, Fraction(0)), max(-self.low, self.high))
 
+    def squared(self) -> Range:
+        """x², which is not x·y: it is nowhere below 0."""
+        size = abs(self)
+        return Range(_product(size.low, size.low), _product(size.high, size.high))
+
     def within(self, low: Fraction, high: Fraction) -> Range:
         """Cut to low … high."""
         return Range(min(max(self.low, low), high), max(min(self.high, high), low))
@@ -68,7 +74,7 @@ class Row:
     """One group's released values by place: its key and its aggregates."""
 
     key: tuple[Category, ...]
-    aggregates: Sequence[Fraction]
+    aggregates: Sequence[Scalar]
 
 
 def value(tree: exp.Expr, row: Row) -> Scalar:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from obverse.data.schema import Category, Schema, Type
 from obverse.errors import BadQuestion
-from obverse.query.ranked import SPELLINGS, ranked
+from obverse.query.aggregates import Aggregate, aggregate, is_aggregate
 from obverse.query.relation import Relation
 from obverse.query.released import ANSWERED
 from obverse.query.sources import Sources
@@ -19,16 +19,6 @@ from obverse.query.typed import Read, Typed, condition, shown, written
 
 MOST_GROUPS = 1_000_000
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
-FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.Count: "COUNT",
-    exp.Sum: "SUM",
-    exp.Avg: "AVG",
-    exp.Variance: "VAR",
-    exp.VariancePop: "VAR_POP",
-    exp.Stddev: "STDDEV",
-    exp.StddevSamp: "STDDEV",
-    exp.StddevPop: "STDDEV_POP",
-}
 KEY, AGGREGATE = "§key", "§aggregate"
 
 
@@ -38,20 +28,6 @@ class Key:
 
     sql: exp.Expr
     domain: tuple[Category, ...] | None
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """One aggregate of the rows: COUNT, SUM, AVG … of a total expression; `value` None counts rows.
-
-    `rank` is the share of values below it, for MIN, MAX and a QUANTILE.
-    """
-
-    function: str
-    value: Typed | None
-    distinct: bool
-    text: str
-    rank: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +87,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             "rows themselves cannot be private: ask for COUNT, SUM or AVG, by group if you like"
         )
     having = select.args.get("having")
-    kept = None if having is None else resolver.released(having.this, items)
+    kept = None if having is None else resolver.alone(resolver.released(having.this, items), sorted_by=True)
     order = tuple(resolver.order(node, items) for node in _list(select.args.get("order")))
     return Question(
         source,
@@ -203,7 +179,16 @@ class _Resolver:
         inner = _bare(node)
         if isinstance(inner, exp.Star):
             raise BadQuestion("SELECT * names rows, and rows cannot be private: ask for COUNT, SUM or AVG")
-        return Item(node.alias or shown(inner), self.released(inner, ()))
+        return Item(node.alias or shown(inner), self.alone(self.released(inner, ())))
+
+    def alone(self, tree: exp.Expr, *, sorted_by: bool = False) -> exp.Expr:
+        """The same, unless it computes with a list."""
+        for column in tree.find_all(exp.Column):
+            if column.table == AGGREGATE and (column is not tree or sorted_by):
+                listed = self.aggregates[int(column.name)]
+                if listed.listed:
+                    raise BadQuestion(f"{listed.text} is a list: select it as a column of its own")
+        return tree
 
     def order(self, node: exp.Expr, items: tuple[Item, ...]) -> Order:
         term = node.this
@@ -214,11 +199,13 @@ class _Resolver:
             tree = items[place - 1].tree
         else:
             tree = self.released(term, items)
-        return Order(tree, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        return Order(
+            self.alone(tree, sorted_by=True), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        )
 
     def released(self, node: exp.Expr, items: tuple[Item, ...]) -> exp.Expr:
         """An expression over what is released: aggregates and keys become their places."""
-        if isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup)):
+        if is_aggregate(node):
             return self._place(AGGREGATE, self._aggregate(node))
         if isinstance(node, exp.Window):
             raise BadQuestion(f"{shown(node)}: OVER is not answered; group instead")
@@ -258,54 +245,9 @@ class _Resolver:
             return None
 
     def _aggregate(self, node: exp.Expr) -> int:
-        aggregate = self._read(node)
+        asked = aggregate(node, self.read)
         for place, known in enumerate(self.aggregates):
-            if replace(known, text=aggregate.text) == aggregate:
+            if replace(known, text=asked.text) == asked:
                 return place
-        self.aggregates.append(aggregate)
+        self.aggregates.append(asked)
         return len(self.aggregates) - 1
-
-    def _read(self, node: exp.Expr) -> Aggregate:
-        if isinstance(node, exp.Filter):
-            inner, only = node.this, node.expression.this
-        else:
-            inner, only = node, None
-        by_rank = ranked(inner)
-        argument = inner.this if by_rank is None else by_rank[1]
-        if argument is not None and argument.find(exp.AggFunc):
-            raise BadQuestion(f"{shown(node)}: an aggregate of an aggregate is not answered")
-        if by_rank is not None:
-            found = self.read(by_rank[1])
-            if only is not None:
-                found = _filtered(found, condition(only, self.read))
-            return Aggregate(by_rank[0], found, False, shown(node), by_rank[2])
-        if isinstance(inner, exp.CountIf):
-            inner, only = (
-                exp.Count(this=exp.Star()),
-                inner.this if only is None else exp.and_(only, inner.this),
-            )
-        function = FUNCTIONS.get(type(inner))
-        if function is None:
-            raise BadQuestion(
-                f"{shown(node)} is not answered: {', '.join(dict.fromkeys(FUNCTIONS.values()))}, {SPELLINGS} are"
-            )
-        argument, distinct = inner.this, isinstance(inner.this, exp.Distinct)
-        if distinct:
-            if function != "COUNT" or len(argument.expressions) != 1:
-                raise BadQuestion(f"{shown(node)}: DISTINCT goes with COUNT of one expression")
-            argument = argument.expressions[0]
-        if inner.expressions:
-            raise BadQuestion(f"{shown(node)}: {function} takes one expression")
-        value = None if isinstance(argument, exp.Star) else self.read(argument)
-        if only is not None:
-            value = _filtered(value, condition(only, self.read))
-        return Aggregate(function, value, distinct, shown(node))
-
-
-def _filtered(value: Typed | None, only: exp.Expr) -> Typed:
-    """The value where the filter holds, NULL elsewhere."""
-    kept = exp.Literal.number("1") if value is None else value.sql
-    sql = exp.Case(ifs=[exp.If(this=only, true=kept)])
-    if value is None:
-        return Typed(sql, Type.INTEGER, size=1)
-    return replace(value, sql=sql, column=None, literal=False)

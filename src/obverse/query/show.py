@@ -120,6 +120,8 @@ def _digits(margins: Sequence[float | None]) -> int | None:
 def _shown(cell: Cell, digits: int | None) -> str:
     if cell is None:
         return NOTHING
+    if isinstance(cell, tuple):
+        return f"[{', '.join(_shown(each, digits) for each in cell)}]"
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, str):

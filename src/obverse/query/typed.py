@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from sys import float_info
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from obverse.data.schema import Category, Column, Type
 from obverse.errors import BadQuestion
@@ -67,7 +67,8 @@ def condition(node: exp.Expr, read: Read) -> exp.Expr:
 
 
 def shown(node: exp.Expr) -> str:
-    text = node.sql(dialect="duckdb")
+    """An expression as a question may write it."""
+    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
     return text if len(text) <= 80 else text[:79] + "…"
 
 

@@ -1,0 +1,157 @@
+"""An aggregate as a question spells it: of what, which of it, and at which ranks; or why there is none such."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from obverse.data.schema import Type
+from obverse.errors import BadQuestion
+from obverse.query.ranked import SPELLINGS, ranked
+from obverse.query.typed import Read, Typed, condition, shown
+
+MODE, MOST_LISTED = "MODE", 1000
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "COUNT",
+    exp.ApproxDistinct: "COUNT",
+    exp.Sum: "SUM",
+    exp.Avg: "AVG",
+    exp.Variance: "VAR",
+    exp.VariancePop: "VAR_POP",
+    exp.Stddev: "STDDEV",
+    exp.StddevSamp: "STDDEV",
+    exp.StddevPop: "STDDEV_POP",
+}
+PAIRS: dict[type[exp.Expr], str] = {
+    exp.CovarPop: "COVAR_POP",
+    exp.CovarSamp: "COVAR_SAMP",
+    exp.Corr: "CORR",
+    exp.RegrSlope: "REGR_SLOPE",
+    exp.RegrIntercept: "REGR_INTERCEPT",
+    exp.RegrR2: "REGR_R2",
+    exp.RegrCount: "REGR_COUNT",
+    exp.RegrAvgx: "REGR_AVGX",
+    exp.RegrAvgy: "REGR_AVGY",
+    exp.RegrSxx: "REGR_SXX",
+    exp.RegrSyy: "REGR_SYY",
+    exp.RegrSxy: "REGR_SXY",
+}
+_ANSWERED = (
+    f"{', '.join(dict.fromkeys(FUNCTIONS.values()))}, {SPELLINGS}, MODE, APPROX_TOP_K, COVAR_POP, COVAR_SAMP, "
+    "CORR and REGR_… are"
+)
+_ONE_ROW = "is decided by a single row: ask how many, with COUNT_IF"
+_OF_ROWS = "hands out what single rows hold: ask for MODE, MEDIAN, or COUNT by group"
+_BY_GROUP = (
+    "is a question by group: SELECT x, COUNT(*) … GROUP BY x, or WIDTH_BUCKET(x, low, high, n) for ranges"
+)
+_WHY_NOT = {
+    **dict.fromkeys(("LOGICALOR", "LOGICALAND", "BOOL_OR", "BOOL_AND", "EVERY", "ANY"), _ONE_ROW),
+    **dict.fromkeys(("ANYVALUE", "FIRST", "LAST", "ARRAYAGG", "GROUPCONCAT", "ARGMAX", "ARGMIN"), _OF_ROWS),
+    "HISTOGRAM": _BY_GROUP,
+    "APPROX_TOP_COUNT": "lists values with their counts: APPROX_TOP_K(x, k) lists the values, GROUP BY x the counts",
+    "PRODUCT": "grows without bound: ask for SUM(LN(x)) of x between bounds",
+}
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate of the rows: COUNT, SUM, AVG … of a total expression; `value` None counts rows.
+
+    `ranks` are shares of values below what MIN, MAX and quantiles find, `other` is the second of a pair, `most` how
+    many of the commonest values are asked for. What is `listed` is answered as a list.
+    """
+
+    function: str
+    value: Typed | None
+    distinct: bool
+    text: str
+    ranks: tuple[Fraction, ...] = ()
+    other: Typed | None = None
+    most: int = 0
+    listed: bool = False
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether it stands for many rows, answered or not."""
+    named = isinstance(node, exp.Anonymous) and node.name.upper() in _WHY_NOT
+    return named or isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.IgnoreNulls))
+
+
+def aggregate(node: exp.Expr, read: Read) -> Aggregate:
+    """What an aggregate asks, over the columns that `read` knows."""
+    inner, only = (node.this, node.expression.this) if isinstance(node, exp.Filter) else (node, None)
+    inner = inner.this if isinstance(inner, exp.IgnoreNulls) else inner
+    if any(each is not inner and is_aggregate(each) for each in _arguments(inner).walk()):
+        raise BadQuestion(f"{shown(node)}: an aggregate of an aggregate is not answered")
+    found = _of(inner, read, shown(node))
+    return found if only is None else _filtered(found, condition(only, read))
+
+
+def _arguments(node: exp.Expr) -> exp.Expr:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is one aggregate, of x."""
+    return node.expression if isinstance(node, exp.WithinGroup) else node
+
+
+def _of(node: exp.Expr, read: Read, text: str) -> Aggregate:
+    if (chosen := _commonest(node, read, text)) is not None:
+        return chosen
+    if (by_rank := ranked(node)) is not None:
+        value = read(by_rank.of)
+        return Aggregate(by_rank.function, value, False, text, by_rank.ranks, listed=by_rank.listed)
+    if (pair := PAIRS.get(type(node))) is not None:
+        return Aggregate(pair, read(node.this), False, text, other=read(node.expression))
+    if isinstance(node, exp.CountIf):
+        return _filtered(Aggregate("COUNT", None, False, text), condition(node.this, read))
+    return _plain(node, read, text)
+
+
+def _plain(node: exp.Expr, read: Read, text: str) -> Aggregate:
+    """An aggregate of one expression, or of different values."""
+    function = FUNCTIONS.get(type(node))
+    if function is None:
+        named = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
+        raise BadQuestion(f"{text} {_WHY_NOT.get(named.upper(), f'is not answered: {_ANSWERED}')}")
+    argument, distinct = node.this, isinstance(node.this, exp.Distinct)
+    if distinct:
+        if function != "COUNT" or len(argument.expressions) != 1:
+            raise BadQuestion(f"{text}: DISTINCT goes with COUNT of one expression")
+        argument = argument.expressions[0]
+    if node.expressions:
+        raise BadQuestion(f"{text}: {function} takes one expression")
+    value = None if isinstance(argument, exp.Star) else read(argument)
+    return Aggregate(function, value, distinct or isinstance(node, exp.ApproxDistinct), text)
+
+
+def _commonest(node: exp.Expr, read: Read, text: str) -> Aggregate | None:
+    """MODE(x), MODE() WITHIN GROUP (ORDER BY x), APPROX_TOP_K(x, k)."""
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and node.this.this is None:
+        terms = node.expression.expressions
+        if len(terms) != 1:
+            raise BadQuestion(f"{text}: MODE is of one expression")
+        return Aggregate(MODE, read(terms[0].this), False, text, most=1)
+    if isinstance(node, exp.Mode) and node.this is not None:
+        return Aggregate(MODE, read(node.this), False, text, most=1)
+    if isinstance(node, exp.ApproxTopK):
+        count = node.expression
+        if not isinstance(count, exp.Literal) or not count.name.isdigit() or node.args.get("counters"):
+            raise BadQuestion(f"{text}: as in APPROX_TOP_K(occupation, 3)")
+        if not 1 <= int(count.name) <= MOST_LISTED:
+            raise BadQuestion(f"{text}: the commonest 1 to {MOST_LISTED:,}")
+        return Aggregate(MODE, read(node.this), False, text, most=int(count.name), listed=True)
+    return None
+
+
+def _filtered(found: Aggregate, only: exp.Expr) -> Aggregate:
+    """The aggregate of the rows where the filter holds: of what is NULL elsewhere."""
+    return replace(found, value=_where(found.value, only))
+
+
+def _where(value: Typed | None, only: exp.Expr) -> Typed:
+    kept = exp.Literal.number("1") if value is None else value.sql
+    sql = exp.Case(ifs=[exp.If(this=only, true=kept)])
+    if value is None:
+        return Typed(sql, Type.INTEGER, size=1)
+    return replace(value, sql=sql, column=None, literal=False)
