@@ -1,5 +1,7 @@
 """A copy of the people cannot hide; people nobody copied cannot be found."""
 
+import datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -141,6 +143,14 @@ def test_an_attacker_draws_until_he_has_the_descriptions_he_wants_or_draws_in_va
     assert len(SinglingOut(size=3, count=400).run(View({"release": rare})).made) == 400
     alike = pa.table({"age": [30] * 50, "place": ["a"] * 50})
     assert not len(SinglingOut(size=2).run(View({"release": alike})).made)
+
+
+def test_a_date_may_be_the_secret():
+    """Dates and times are numbers to all attacks; this one was refused with a trace."""
+    born = [datetime.date(1950, 1, 1) + datetime.timedelta(days=400 * n) for n in range(30)]
+    table = pa.table({"age": range(30), "born": born})
+    claims = Inferring(("age",), "born").run(View({"release": table}, {"targets": table}))
+    assert claims.made.all() and (claims.values == plain(table, "born")).all()
 
 
 def test_an_attacker_cannot_use_more_columns_than_there_are():

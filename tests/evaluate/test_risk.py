@@ -76,7 +76,7 @@ def test_a_lucky_attack_on_one_target_does_not_hide_one_that_surely_got_through(
 
 
 def test_linkage_to_a_list_of_names_is_said_to_be_untested(copy):
-    assert "attack-linkage" in dict(copy.untried)["linkage to a named list"]
+    assert "needs --population" in dict(copy.untried)["linkage to a list with names"]
 
 
 def test_a_ledger_that_claims_too_little_is_a_bug_somewhere():

@@ -64,16 +64,20 @@ def numeric(table: pa.Table, name: str) -> bool:
     return _numeric(_cells(table.slice(0, 0), name))
 
 
+def counted(cells: pa.Array) -> pa.Array:
+    """Dates and times as whole numbers, decimals as floats; all else as it is."""
+    kind = cells.type
+    if pa.types.is_temporal(kind):
+        return cells.cast(pa.timestamp("us") if pa.types.is_date(kind) else kind).cast(pa.int64())
+    return cells.cast(pa.float64()) if pa.types.is_decimal(kind) else cells
+
+
 def _cells(table: pa.Table, name: str) -> pa.Array:
     """Numbers; or text as a dictionary and each row's place in it."""
     cells = table.column(name).combine_chunks()
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
-    kind = cells.type
-    if pa.types.is_temporal(kind):
-        return cells.cast(pa.timestamp("us") if pa.types.is_date(kind) else kind).cast(pa.int64())
-    if pa.types.is_decimal(kind):
-        return cells.cast(pa.float64())
+    cells = counted(cells)
     return cells if _numeric(cells) else cells.cast(pa.string()).dictionary_encode()
 
 

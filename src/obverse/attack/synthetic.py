@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from obverse.attack.base import Attack, Claims, Harm, View, shuffle, words
-from obverse.attack.mixed import MISSING, Ladders, encode, numeric
+from obverse.attack.mixed import MISSING, Ladders, counted, encode, numeric
 from obverse.attack.nearest import Boxes, Nearest, Reals
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Keyed
@@ -236,9 +236,9 @@ def within(claims: Claims, truth: NDArray[np.generic], tolerance: float = 0.05) 
 
 def categories(table: pa.Table, name: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """The distinct values of a column (and a last one for a claim that is none), and each row's number."""
-    coded = table.column(name).combine_chunks().dictionary_encode()
-    numbers = numeric(table, name)
-    plain = coded.dictionary.cast(pa.float64(), safe=False) if numbers else coded.dictionary.cast(pa.string())
+    coded, numbers = table.column(name).combine_chunks().dictionary_encode(), numeric(table, name)
+    kind = pa.float64() if numbers else pa.string()
+    plain = (counted(coded.dictionary) if numbers else coded.dictionary).cast(kind, safe=False)
     values = np.array([*plain.to_pylist(), np.nan if numbers else ""], dtype=float if numbers else str)
     return values, coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
 

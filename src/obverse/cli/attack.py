@@ -15,6 +15,7 @@ from obverse.cli.progress import Progress
 EXAMPLES = (
     "obverse attack release.csv --against people.toml",
     "obverse attack release.csv --against people.toml --control others.csv --to press --date 2026-11-18",
+    "obverse attack release.csv --against people.toml --population voters.csv",
     "obverse attack release.csv --against people.csv --quasi age,zip,sex --sensitive diagnosis",
 )
 
@@ -27,6 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--table", default="", help="which table of the settings file")
     parser.add_argument("--control", help="people of the same kind whom the release was not made from")
+    parser.add_argument("--population", help="a list of everybody with names, as an outsider may have it")
+    parser.add_argument("--person", default="", help="the column that names people on it")
     parser.add_argument("--quasi", default="", help="columns by which a person could be known, with commas")
     parser.add_argument("--sensitive", default="", help="columns that must not be learned, with commas")
     parser.add_argument("--html", help="where the page goes; beside the release, as .risk.html, if not said")
@@ -51,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
         control=args.control,
         quasi=_names(args.quasi),
         sensitive=_names(args.sensitive),
+        population=args.population,
+        person=args.person,
     )
     spent, left = _balance(args)
     said = Said(

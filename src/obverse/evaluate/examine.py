@@ -10,7 +10,8 @@ from obverse.evaluate.exposed import exposed
 from obverse.evaluate.fixes import Search, cheapest
 from obverse.evaluate.held import Held, fingerprint, rows
 from obverse.evaluate.report import About, Report
-from obverse.evaluate.risk import THRESHOLD, assess
+from obverse.evaluate.risk import assess
+from obverse.evaluate.tried import THRESHOLD
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from obverse.attack.anonymised import Describing, Matching
 from obverse.attack.base import Game, View, shuffle
 from obverse.attack.mixed import shared
 from obverse.evaluate.held import Held
-from obverse.evaluate.risk import TARGETS, THRESHOLD, World
+from obverse.evaluate.risk import TARGETS, World
+from obverse.evaluate.tried import THRESHOLD
 from obverse.noise.entropy import Keyed
 
 BUDGET = 16, 6, 4  # changes tried alone, then pairs, then threes

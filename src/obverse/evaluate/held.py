@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from obverse.attack.mixed import Ladders
+from obverse.attack.naming import named
 from obverse.data.files import Form, declare, locate, quote
 from obverse.data.hierarchy import Ladder, from_csv
 from obverse.data.schema import Column, Role, Schema
@@ -24,10 +27,26 @@ from obverse.errors import BadParameter, BadSource
 
 
 @dataclass(frozen=True, eq=False)
+class Listed:
+    """A list of the whole population, as an outsider might have it: one row a person, named in column `person`."""
+
+    name: str
+    table: pa.Table = field(repr=False)
+    person: str
+
+    def __post_init__(self) -> None:
+        if self.person not in self.table.column_names:
+            raise BadParameter(
+                f"{self.name} has no column {self.person}; it has {', '.join(self.table.column_names)}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
 class Held:
     """The true people, what they could be known by (`quasi`), and what must not be learned (`sensitive`).
 
-    `control` are people of the same kind whom the release was not made from.
+    `control` are people of the same kind whom the release was not made from; `listed` a list of everybody, and
+    `names` who each of the people is on it. No release may hold an `identifiers` column.
     """
 
     name: str
@@ -36,6 +55,9 @@ class Held:
     sensitive: tuple[str, ...] = ()
     ladders: Ladders = field(default_factory=dict, repr=False)
     control: pa.Table | None = field(default=None, repr=False)
+    listed: Listed | None = None
+    names: NDArray[np.object_] | None = field(default=None, repr=False)
+    identifiers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.quasi, *self.sensitive):
@@ -71,17 +93,42 @@ def against(
     control: str | Path | None = None,
     quasi: tuple[str, ...] = (),
     sensitive: tuple[str, ...] = (),
+    population: str | Path | None = None,
+    person: str = "",
 ) -> Held:
-    """The people of a settings file or of a plain table, with the columns that are named over those declared."""
+    """The people of a settings file or of a plain table, with the columns that are named over those declared.
+
+    `population` is a list of everybody, which names them in the column `person`; without a name, in the people's
+    own identifier.
+    """
+    if person and population is None:
+        raise BadParameter(f"{person} names people on which list? Say it with --population")
     if Path(path).suffix == ".toml":
-        known = declared(path, table, control)
+        known = declared(path, table, control, person)
     else:
         people = rows(path)
-        known = Held(Path(path).name, people, control=None if control is None else rows(control, people))
-    return replace(known, quasi=quasi or known.quasi, sensitive=sensitive or known.sensitive)
+        known = _told(Path(path).name, people, None if control is None else rows(control, people), person)
+    known = replace(known, quasi=quasi or known.quasi, sensitive=sensitive or known.sensitive)
+    return known if population is None else replace(known, listed=_listed(population, known, person))
 
 
-def declared(path: str | Path, name: str = "", control: str | Path | None = None) -> Held:
+def _listed(path: str | Path, known: Held, person: str) -> Listed:
+    if not person and len(known.identifiers) != 1:
+        raise BadParameter("say which column of the list names people, as in --person voter_id")
+    return Listed(Path(path).name, rows(path, known.people), person or known.identifiers[0])
+
+
+def _told(name: str, people: pa.Table, control: pa.Table | None, person: str) -> Held:
+    """A plain table; a column that names people is kept apart, for the judge."""
+    if person not in people.column_names:
+        return Held(name, people, control=control)
+    rest = [column for column in people.column_names if column != person]
+    outside = None if control is None else control.select([c for c in rest if c in control.column_names])
+    names = named(people, person)
+    return Held(name, people.select(rest), control=outside, names=names, identifiers=(person,))
+
+
+def declared(path: str | Path, name: str = "", control: str | Path | None = None, person: str = "") -> Held:
     """The one private table of a settings file, or the one named, as it is declared."""
     import duckdb
 
@@ -95,16 +142,21 @@ def declared(path: str | Path, name: str = "", control: str | Path | None = None
     declare(connection, schema)
     people = connection.sql(f"SELECT * FROM {quote(schema.name)}").to_arrow_table()
     outside = None if control is None else rows(control, people, schema.missing)
-    return held(schema, people, outside)
+    return held(schema, people, outside, person)
 
 
-def held(schema: Schema, people: pa.Table, control: pa.Table | None = None) -> Held:
-    """What a schema says of its columns, beside their rows; identifiers are checked and left out."""
+def held(schema: Schema, people: pa.Table, control: pa.Table | None = None, person: str = "") -> Held:
+    """What a schema says of its columns, beside their rows; identifiers are checked and left out.
+
+    The identifier called `person`, or the only one there is, says who each row is.
+    """
     names = {column.name: column.role for column in schema.columns if column.name in people.column_names}
     for name, role in names.items():
         if role is Role.IDENTIFIER and schema.unit.rows == 1:
             _no_contradiction(people, name, schema.name)
     kept = [name for name, role in names.items() if role is not Role.IDENTIFIER]
+    identifiers = tuple(name for name, role in names.items() if role is Role.IDENTIFIER)
+    who = person or (identifiers[0] if len(identifiers) == 1 else "")
     return Held(
         schema.name,
         people.select(kept),
@@ -112,6 +164,8 @@ def held(schema: Schema, people: pa.Table, control: pa.Table | None = None) -> H
         tuple(name for name in kept if names[name] is Role.SENSITIVE),
         {column.name: rungs for column in schema.columns if (rungs := _rungs(column))},
         None if control is None else control.select([name for name in kept if name in control.column_names]),
+        names=named(people, who) if who in identifiers else None,
+        identifiers=identifiers,
     )
 
 

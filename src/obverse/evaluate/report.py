@@ -17,7 +17,8 @@ from obverse.evaluate.bars import Mark, bar
 from obverse.evaluate.exposed import Exposed
 from obverse.evaluate.fixes import Search
 from obverse.evaluate.page import LEGEND, STYLE
-from obverse.evaluate.risk import QUESTIONS, Assessment, Tried, Word
+from obverse.evaluate.risk import QUESTIONS, Assessment
+from obverse.evaluate.tried import Tried, Word
 
 NAMES = {
     "Closest": "Nearer to the release than to strangers",
@@ -26,6 +27,7 @@ NAMES = {
     "Inferring": "The most likely",
     "Linking": "Two halves put together",
     "Matching": "The one row that allows a person",
+    "Naming": "The one person a row allows",
     "SinglingOut": "Three columns as a description",
 }
 SIGNS: dict[Word, str] = {"low": "●", "unclear": "◐", "high": "■"}
@@ -72,7 +74,8 @@ class Report:
         """Every figure as JSON; only the curator's copy names rows."""
         verdict, rule = self.found.verdict
         tried = [
-            json.loads(each.evidence.json()) | {"about": each.about, "word": each.word(self.found.threshold)}
+            json.loads(each.evidence.json())
+            | {"about": each.about, "note": each.note, "word": each.word(self.found.threshold)}
             for each in self.found.tried
         ]
         vulnerable = self.found.vulnerable
@@ -247,6 +250,7 @@ def _row(question: str, each: Tried, threshold: float) -> str:
     control = "–" if got.control is None else _percent(got.control.share)
     ledger = "no ledger" if got.ledger is None else f"the ledger says {got.ledger:g}"
     more = f" <small>ε ≥ {got.certified:.2f}; {ledger}</small>" if question == "membership" else ""
+    more += f" <small>{escape(each.note)}</small>" if each.note else ""
     return (
         f"<tr><th scope=row>{question}</th><td><b>{escape(_name(each))}</b>{more}"
         f"<small class=threat>{escape(got.threat)}</small></td>"

@@ -7,46 +7,30 @@ drawn, never chosen; the guess and the control are beside every figure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from obverse.attack.anonymised import Describing, Homogeneity, Matching
-from obverse.attack.base import Attack, Claims, Contest, Controls, Evidence, Game, View, judge, shuffle
+from obverse.attack.base import Attack, Claims, Contest, Controls, Game, View, judge, shuffle
 from obverse.attack.interval import Rate
 from obverse.attack.mixed import encode, numeric, shared
 from obverse.attack.nearest import Nearest
 from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, SinglingOut, halves, plain, within
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import Held
+from obverse.evaluate.named import by_name, unjudged
+from obverse.evaluate.tried import THRESHOLD, Tried
 from obverse.noise.entropy import Keyed
 
-Word = Literal["low", "unclear", "high"]
 Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
 """For the judge: what is true of these people, where a claim of this release was made."""
 
 QUESTIONS = ("singling out", "linkability", "inference", "membership")
 TARGETS, PLANTED, SECRETS = 10_000, 500, 6
-THRESHOLD = 0.09
-"""The share of people at risk that EMA's policy 0070 and Health Canada accept at most, for every question."""
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One attack as it was tried: its evidence, and what it was aimed at."""
-
-    evidence: Evidence
-    about: str = ""
-    wins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False)
-
-    def word(self, threshold: float = THRESHOLD) -> Word:
-        """Low or high where the whole interval of the risk lies on one side of the threshold."""
-        low, high = self.evidence.risk_interval
-        return "high" if low > threshold else "low" if high <= threshold else "unclear"
 
 
 @dataclass(frozen=True)
@@ -59,6 +43,7 @@ class Assessment:
     threshold: float
     control: str
     seed: str
+    identifiers: tuple[str, ...] = ()
 
     def about(self, question: str) -> list[Tried]:
         """The attacks that bear on a question, the worst first: by word, then by what is certain of the risk.
@@ -87,6 +72,11 @@ class Assessment:
             tried for tried in self.tried if tried.evidence.positive and tried.evidence.positive.low < 0.5
         ]
         share = f"{self.threshold:.0%}"
+        if self.identifiers:
+            return (
+                "Do not release",
+                f"the release holds {', '.join(self.identifiers)}, which says who people are",
+            )
         if blind or not words:
             return "Not shown", "an attack that cannot find a planted copy shows nothing about this release"
         if "high" in words:
@@ -118,9 +108,9 @@ def assess(
         release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
     )
     tried = tuple(world.tried())
-    return Assessment(
-        tried, tuple(world.untried()), _vulnerable(world, tried), threshold, world.idle[2], seed
-    )
+    untried = tuple(world.untried())
+    inside = tuple(name for name in known.identifiers if name in release.column_names)
+    return Assessment(tried, untried, _vulnerable(world, tried), threshold, world.idle[2], seed, inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +193,8 @@ class World:
         """Every attack that fits this kind of release."""
         yield self.describing()
         yield self.matching()
+        if self.known.listed is not None and self.known.names is not None:
+            yield by_name(self.release, self.known, self.game, self.size, self.copies)
         if self.exact:
             yield from self._predicates()
         if self.exact and len(self.release.column_names) > 1:
@@ -224,10 +216,13 @@ class World:
             )
         if not self.exact:
             yield "linking of two halves", "the release has generalised cells"
-        yield (
-            "linkage to a named list",
-            "no list of the whole population was held against it: attack.linkage does so (page attack-linkage)",
-        )
+        if self.known.listed is None:
+            yield (
+                "linkage to a list with names",
+                "needs --population: a list of everybody, as an outsider has it",
+            )
+        elif self.known.names is None:
+            yield "linkage to a list with names", unjudged(self.release, self.known, self.known.listed)
         yield "other releases", "composition with what else was or will be published about these people"
         yield "other knowledge", "friends, histories and lists with columns that the table does not have"
 

@@ -1,0 +1,31 @@
+"""One attack as it was tried on a release, and the word that its risk gets beside a threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obverse.attack.base import Evidence
+
+Word = Literal["low", "unclear", "high"]
+THRESHOLD = 0.09
+"""One in eleven: the chance of recognising a trial participant that EMA's policy 0070 and Health Canada accept at
+most in clinical data for the public. Here, by analogy, the share of people that an attack may be right about."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One attack as it was tried: its evidence, what it was aimed at, and what else must be known of it."""
+
+    evidence: Evidence
+    about: str = ""
+    wins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False, compare=False)
+    note: str = ""
+
+    def word(self, threshold: float = THRESHOLD) -> Word:
+        """Low or high where the whole interval of the risk lies on one side of the threshold."""
+        low, high = self.evidence.risk_interval
+        return "high" if low > threshold else "low" if high <= threshold else "unclear"
