@@ -252,7 +252,7 @@ def learning(table: pa.Table) -> None:
             blocks.append(block)
         return np.hstack(blocks)
 
-    domains = {q: {t: i for i, t in enumerate(encode(q, table[q])[0].texts())} for q in QUASI}
+    domains = {q: {t: i for i, t in enumerate(encode(q, table[q])[0].texts)} for q in QUASI}
     ready = prepared(table, QUASI, "set", {})
     _, joint, compiled = histograms(table, (), (), {}, False)
     target = encode("salary-class", table["salary-class"])[1]

@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from obverse.anonymise.codes import CELL, MISSING, Domain, Ints
-from obverse.anonymise.recode import Test, plain
+from obverse.anonymise.recode import Test
 from obverse.data.hierarchy import Ladder
 
 Style = Literal["set", "range", "hierarchy"]
@@ -208,7 +208,7 @@ def _test(line: Lines, j: int, domain: Domain, ladder: Ladder | None, a: int, b:
         return Test(label, any=True)
     if a == b:
         return listed(domain, label, [a])
-    return Test(label, plain(domain.values[a]), plain(domain.values[b]))
+    return Test(label, domain.plain[a], domain.plain[b])
 
 
 def step_test(domain: Domain, ladder: Ladder, up: NDArray[np.int32], step: int, code: int) -> Test:
@@ -219,9 +219,7 @@ def step_test(domain: Domain, ladder: Ladder, up: NDArray[np.int32], step: int, 
         return listed(domain, MISSING, [code])
     group = [v for v in range(len(domain.values)) if up[step, v] == up[step, code]]
     if domain.numeric and len(group) > 1:
-        return Test(
-            ladder.levels[step][code], plain(domain.values[group[0]]), plain(domain.values[group[-1]])
-        )
+        return Test(ladder.levels[step][code], domain.plain[group[0]], domain.plain[group[-1]])
     return listed(domain, ladder.levels[step][code], group)
 
 
@@ -229,5 +227,4 @@ def listed(domain: Domain, label: str, codes: Sequence[int]) -> Test:
     """A label for some values; one for the whole domain stands for anything."""
     if label == CELL and len(codes) == domain.size:
         return Test(label, any=True)
-    known = len(domain.values)
-    return Test(label or None, among=tuple(plain(domain.values[v]) if v < known else None for v in codes))
+    return Test(label or None, among=tuple(domain.plain[v] for v in codes))

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from obverse.anonymise.reading import in_order, ordered
 from obverse.data.hierarchy import TOP, many, number
 from obverse.errors import Withheld
 
 Ints = NDArray[np.int64]
+Value = str | int | float | bool | None
 MISSING = ""  # three marks that never mean each other: no value was there,
 CELL = TOP  # this value is hidden,
 ROW = "**"  # this whole row is hidden
@@ -39,7 +42,7 @@ class Domain:
     low: float
     high: float
 
-    @property
+    @cached_property
     def size(self) -> int:
         return len(self.values) + self.missing
 
@@ -57,9 +60,16 @@ class Domain:
         )
         return f'"{shown}"' if shown in (MISSING, CELL, ROW, NONE) else shown
 
-    def texts(self) -> list[str]:
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
         """Every value as a label, the missing one as `∅`."""
-        return [self.text(code) or NONE for code in range(self.size)]
+        return tuple(self.text(code) or NONE for code in range(self.size))
+
+    @cached_property
+    def plain(self) -> tuple[Value, ...]:
+        """Every value as JSON and SQL can write it, a date as text; the missing one as None."""
+        known = (v if v is None or isinstance(v, Value) else str(v) for v in self.values)
+        return (*known, *([None] * self.missing))
 
     def range_label(self, low: int, high: int) -> str:
         """All values between two codes as one label that contains both."""
@@ -75,7 +85,7 @@ class Domain:
         """Some values as one label."""
         if len(codes) == 1:
             return self.text(codes[0])
-        return CELL if len(codes) == self.size else many([self.text(code) or NONE for code in codes])
+        return CELL if len(codes) == self.size else many([self.texts[code] for code in codes])
 
 
 def encode(
@@ -88,12 +98,14 @@ def encode(
         column = column.cast(pa.float64())
     coded = as_dictionary(column)
     found = coded.dictionary
-    order = pc.sort_indices(found).to_numpy()
-    rank = np.empty(len(found) + 1, np.int32)
-    rank[order] = np.arange(len(found), dtype=np.int32)
-    rank[-1] = len(found)
-    codes = rank[pc.fill_null(coded.indices, len(found)).to_numpy(zero_copy_only=False)]
-    values = found.take(pa.array(order))
+    codes = pc.fill_null(coded.indices, len(found)).to_numpy(zero_copy_only=False)
+    values = found
+    if not pa.types.is_dictionary(column.type):
+        order = pc.sort_indices(found).to_numpy()
+        rank = np.empty(len(found) + 1, np.int32)
+        rank[order] = np.arange(len(found), dtype=np.int32)
+        rank[-1] = len(found)
+        codes, values = rank[codes], found.take(pa.array(order))
     kind = found.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
     at = _places(name, values, numeric)
@@ -107,27 +119,11 @@ def encode(
 def as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """A column as one array of codes and values; only values that occur are listed, and each once."""
     if pa.types.is_dictionary(column.type):
-        coded = column.unify_dictionaries().combine_chunks()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-        return _occurring(coded)
+        if column.num_chunks == 1 and in_order(column.chunk(0)):
+            return column.chunk(0)
+        return ordered(column)
     coded = pa.chunked_array(column.combine_chunks().dictionary_encode())
     return coded.combine_chunks() if coded.num_chunks != 1 else coded.chunk(0)
-
-
-def _occurring(coded: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The same without values that no row has, and with values that are listed twice as one."""
-    count = len(coded.dictionary)
-    codes = pc.fill_null(coded.indices, count).to_numpy(zero_copy_only=False)
-    once = coded.dictionary.dictionary_encode()
-    same = pc.fill_null(once.indices, -1).to_numpy(zero_copy_only=False)
-    place = np.append(same, -1)
-    used = np.zeros(len(once.dictionary) + 1, np.bool_)
-    used[place[np.bincount(codes, minlength=count + 1) > 0]] = True
-    listed = np.flatnonzero(used[:-1])
-    number = np.full(len(used), -1, np.int32)
-    number[listed] = np.arange(len(listed), dtype=np.int32)
-    at = number[place][codes]
-    return pa.DictionaryArray.from_arrays(pa.array(at, mask=at < 0), once.dictionary.take(pa.array(listed)))
 
 
 def _places(name: str, values: pa.Array, numeric: bool) -> NDArray[np.float64]:

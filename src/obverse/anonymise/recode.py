@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from obverse.anonymise.codes import as_dictionary, encode
+from obverse.anonymise.codes import Value, encode
+from obverse.anonymise.reading import ordered
 from obverse.errors import BadParameter
-
-Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,8 @@ class Recoding:
 def _coded(column: pa.ChunkedArray, tests: Sequence[Test]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """The column's codes, and which of its values each test holds for."""
     domain, codes = encode("", column)
-    values = [plain(value) for value in domain.values] + [None] * domain.missing
-    inside = np.array([[test.holds(value) for value in values] for test in tests], bool)
-    return codes, inside.reshape(len(tests), len(values))
+    inside = np.array([[test.holds(value) for value in domain.plain] for test in tests], bool)
+    return codes, inside.reshape(len(tests), domain.size)
 
 
 def _first_region(
@@ -151,20 +149,13 @@ def _case(branches: Sequence[tuple[exp.Expr, Test]], name: str) -> exp.Expr:
     return exp.alias_(case, name, quoted=True)
 
 
-def plain(value: object) -> Value:
-    """A value as JSON and SQL can write it; a date as text."""
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
-
-
 def relabel(
     table: pa.Table, name: str, labels: list[str], which: NDArray[np.int64], kind: pa.DataType | None = None
 ) -> pa.Table:
     """The table with one column's values replaced by labels, as text or another type; a missing value stays missing."""
     texts = pa.array([label or None for label in labels], pa.string())
     if pa.types.is_dictionary(table[name].type):
-        made = as_dictionary(
-            pa.chunked_array([pa.DictionaryArray.from_arrays(which.astype(np.int32), texts)])
-        )
+        made = ordered(pa.chunked_array([pa.DictionaryArray.from_arrays(which.astype(np.int32), texts)]))
     else:
         made = pc.take(texts if kind is None else texts.cast(kind), pa.array(which))
     return table.set_column(table.column_names.index(name), name, made)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from obverse.anonymise import check, files
 from obverse.anonymise.changes import change
-from obverse.anonymise.codes import Ints, as_dictionary, combined, encode
+from obverse.anonymise.codes import Ints, combined, encode
 from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
 from obverse.anonymise.reach import obstacles
+from obverse.anonymise.reading import decoded, read
 from obverse.anonymise.recode import Recoding, relabel
 from obverse.anonymise.report import facts, page
 from obverse.anonymise.search import Classes, prepare, search
@@ -73,25 +73,26 @@ class Anonymised:
 def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymised:
     """The release of a plan, checked twice."""
     request, schema = plan.request, plan.schema
-    table = read(tables, schema)
+    left_out = _dropped(plan)
+    told_apart = [schema.unit.column] if schema.unit.column else []
+    table = read(
+        tables, schema, [c.name for c in schema.columns if c.name not in left_out or c.name in told_apart]
+    )
     if not len(table):
         raise Withheld(
             f"{schema.name} cannot be anonymised to k = {request.k}: too few rows",
             page=obstacles(plan, table, None),
         )
     who = _persons(table, schema)
+    table = table.drop_columns([name for name in left_out if name in table.column_names])
     table = change(table, request.changes, entropy)
-    table = table.drop_columns([name for name in _dropped(plan) if name in table.column_names])
-    table = as_texts(table, coded=True)
     classes, made = _fitting(plan, table, who)
     order = arrange(made, entropy, shuffle=request.shuffle)
     order = order[classes.keep[order]]
     made, who = made.take(order), None if who is None else who[order]
     figures = checked(plan, made, who)
     told, betrayed = facts(plan, classes, figures), together(plan, table, made)
-    return Anonymised(
-        as_texts(made, coded=False), told, classes.recoding, page(plan, table, classes, figures) + betrayed
-    )
+    return Anonymised(decoded(made), told, classes.recoding, page(plan, table, classes, figures) + betrayed)
 
 
 def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Classes, pa.Table]:
@@ -144,26 +145,6 @@ def labelled(plan: AnonymisePlan, table: pa.Table, classes: Classes) -> pa.Table
             labels = [test.label or "" for test in classes.recoding.tests[j]]
             made = relabel(made, name, labels, classes.which[j], table[name].type if averaged else None)
     return made
-
-
-def as_texts(table: pa.Table, *, coded: bool) -> pa.Table:
-    """The same table with its texts as codes and values, for all that follows; or as texts again."""
-    for index, field_ in enumerate(table.schema):
-        column = table.column(index)
-        if coded and pa.types.is_string(field_.type):
-            table = table.set_column(index, field_.name, as_dictionary(column))
-        elif not coded and pa.types.is_dictionary(field_.type):
-            table = table.set_column(index, field_.name, column.cast(field_.type.value_type))
-    return table
-
-
-def read(tables: Tables, schema: Schema) -> pa.Table:
-    """The declared columns of a table, in one scan."""
-    select = exp.select(*(exp.column(c.name, quoted=True) for c in schema.columns))
-    batches = list(tables.batches(select.from_(exp.to_identifier(schema.name, quoted=True))))
-    if not batches:
-        return pa.table({column.name: [] for column in schema.columns})
-    return pa.Table.from_batches(batches)
 
 
 def _persons(table: pa.Table, schema: Schema) -> Ints | None:
@@ -223,14 +204,19 @@ def ranges(schema: Schema) -> Mapping[str, tuple[float | None, float | None]]:
 
 
 def arrange(table: pa.Table, entropy: Entropy, *, shuffle: bool) -> Ints:
-    """An order of rows that does not depend on how they came: by content, or random; equal rows are alike."""
+    """An order of rows that does not depend on how they came: by content, or random; equal rows are alike.
+
+    Random: each value of each column draws 64 bits and a row has the sum of its values' (Zobrist's hashing), so the
+    order follows from what is released and from the entropy alone, and says nothing of how the rows came.
+    """
     coded = [encode(name, table[name]) for name in table.column_names]
-    key, _ = combined([codes for _, codes in coded], [domain.size for domain, _ in coded])
-    order: Ints = np.argsort(key, kind="stable")
     if not shuffle:
-        return order
-    keys = np.frombuffer(entropy.bytes(8 * len(table)), "<u8")
-    return order[np.argsort(keys, kind="stable")]
+        key, _ = combined([codes for _, codes in coded], [domain.size for domain, _ in coded])
+        return np.argsort(key, kind="stable")
+    place = np.zeros(len(table), np.uint64)
+    for domain, codes in coded:
+        place += np.frombuffer(entropy.bytes(8 * domain.size), "<u8")[codes]
+    return np.argsort(place)
 
 
 def checked(plan: AnonymisePlan, made: pa.Table, who: Ints | None) -> Figures:

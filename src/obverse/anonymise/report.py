@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from obverse.anonymise.codes import encode
+from obverse.anonymise.codes import encode, group
 from obverse.anonymise.items import collect
 from obverse.anonymise.measure import Figures, histograms, worst
 from obverse.anonymise.search import Classes
@@ -84,7 +84,8 @@ def _learned(table: pa.Table, classes: Classes, name: str) -> list[str]:
         return []
     size = domain.size
     counts = np.bincount(label[kept], minlength=int(label.max()) + 1)
-    pairs, seen = np.unique(label[kept] * size + codes[kept], return_counts=True)
+    first, _, seen = group([label[kept], codes[kept]], [int(label.max()) + 1, size])
+    pairs = label[kept][first] * size + codes[kept][first]
     share = seen / counts[pairs // size]
     alike = int(seen[share == 1].sum())
     overall = np.bincount(codes[kept], minlength=size) / kept.sum()
@@ -106,5 +107,5 @@ def _dearest(table: pa.Table, classes: Classes, j: int, name: str) -> str:
     """How much a column lost, and its rarest values."""
     domain, codes = encode(name, table[name])
     counts = np.bincount(codes, minlength=domain.size)
-    rare = [domain.texts()[code] for code in np.argsort(counts, kind="stable")[:3]]
+    rare = [domain.texts[code] for code in np.argsort(counts, kind="stable")[:3]]
     return f"{name}: lost {classes.by_column[j]:.1%}; its rarest values are {', '.join(rare)}"

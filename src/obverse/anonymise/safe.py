@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from obverse.anonymise.anonymise import ladder_of
 from obverse.anonymise.codes import encode, group
+from obverse.anonymise.reading import read
 from obverse.anonymise.recode import Recoding, Test
-from obverse.anonymise.release import Anonymised, read
+from obverse.anonymise.release import Anonymised
 from obverse.data.hierarchy import Ladder, from_rows, number, numbers
 from obverse.data.schema import Column, Neighbours, Schema, Type
 from obverse.data.table import Tables
@@ -136,7 +137,7 @@ class SafePlan:
     def run(self, tables: Tables, entropy: Entropy) -> Anonymised:
         """The shown rows, class after class: nothing in them but their class's labels."""
         names = [ladder.column for ladder in self.ladders]
-        table = read(tables, self.schema).select(names)
+        table = read(tables, self.schema, names)
         tests = tuple(_tests(x, step) for x, (_, step) in zip(self.ladders, self.request.steps, strict=True))
         recoding = Recoding(tuple(names), tests)
         texts = pa.table({name: _texts(table[name]) for name in names})

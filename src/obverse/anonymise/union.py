@@ -19,8 +19,9 @@ import pyarrow as pa
 from obverse.anonymise import check, files
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.reach import SHOWN, refuse_hopeless
+from obverse.anonymise.reading import decoded, read
 from obverse.anonymise.recode import Recoding
-from obverse.anonymise.release import Anonymised, arrange, read
+from obverse.anonymise.release import Anonymised, arrange
 from obverse.anonymise.rules import Rule
 from obverse.data.hierarchy import Ladder
 from obverse.data.schema import Role, Schema
@@ -114,8 +115,9 @@ class RecodePlan:
     def run(self, tables: Tables, entropy: Entropy) -> Anonymised:
         """The new rows with their labels; Withheld unless old and new together keep every promise."""
         earlier = [files.read(Path(name)) for name in self.request.onto]
-        table = read(tables, self.schema)
-        made = self.request.recoding.apply(table.drop_columns(self.dropped))
+        names = [c.name for c in self.schema.columns if c.name not in self.dropped]
+        table = decoded(read(tables, self.schema, names))
+        made = self.request.recoding.apply(table)
         gone = len(table) - len(made)
         figures = self.together([made, *earlier])
         made = made.take(arrange(made, entropy, shuffle=self.request.shuffle))
