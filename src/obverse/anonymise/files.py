@@ -9,6 +9,7 @@ import pyarrow.csv as pc
 import pyarrow.feather as pf
 import pyarrow.parquet as pq
 
+from obverse.anonymise.reading import decoded
 from obverse.errors import BadSource
 
 
@@ -31,9 +32,9 @@ def write(table: pa.Table, path: Path) -> None:
     """A table as a file, as its name ends."""
     try:
         if path.suffix in (".parquet", ".pq"):
-            pq.write_table(table, path)
+            pq.write_table(table, path, store_schema=False)  # else texts that are coded come back so
         elif path.suffix in (".arrow", ".feather", ".ipc"):
-            pf.write_feather(table, path)
+            pf.write_feather(decoded(table), path)
         else:
             pc.write_csv(table, path, pc.WriteOptions(quoting_style="needed"))
     except OSError as error:

@@ -67,6 +67,6 @@ def decoded(table: pa.Table) -> pa.Table:
     """The same table with its texts as texts again."""
     for index, each in enumerate(table.schema):
         if pa.types.is_dictionary(each.type):
-            texts = table.column(index).cast(each.type.value_type)
-            table = table.set_column(index, each.name, texts)
+            texts = [part.dictionary.take(part.indices) for part in table.column(index).chunks]
+            table = table.set_column(index, each.name, pa.chunked_array(texts, each.type.value_type))
     return table

@@ -19,7 +19,7 @@ from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
 from obverse.anonymise.reach import obstacles
-from obverse.anonymise.reading import decoded, read
+from obverse.anonymise.reading import read
 from obverse.anonymise.recode import Recoding, relabel
 from obverse.anonymise.report import facts, page
 from obverse.anonymise.search import Classes, prepare, search
@@ -36,7 +36,10 @@ FACTS, RECODING, PAGE = b"obverse.facts", b"obverse.recoding", b"obverse.curator
 
 @dataclass(frozen=True)
 class Anonymised:
-    """An anonymised table, what the public may know of how it was made, and a page for the curator's eyes only."""
+    """An anonymised table, what the public may know of how it was made, and a page for the curator's eyes only.
+
+    Its texts are Arrow dictionaries, since few labels stand for many rows; a file written of it holds plain texts.
+    """
 
     table: pa.Table = field(repr=False, compare=False)
     facts: tuple[tuple[str, str], ...]
@@ -92,7 +95,7 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
     made, who = made.take(order), None if who is None else who[order]
     figures = checked(plan, made, who)
     told, betrayed = facts(plan, classes, figures), together(plan, table, made)
-    return Anonymised(decoded(made), told, classes.recoding, page(plan, table, classes, figures) + betrayed)
+    return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures) + betrayed)
 
 
 def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Classes, pa.Table]:

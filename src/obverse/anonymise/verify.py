@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from obverse.anonymise import check
-from obverse.anonymise.codes import ROW, Ints
+from obverse.anonymise.codes import ROW, Ints, as_dictionary
 from obverse.anonymise.labels import contains
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.rules import Rule
@@ -82,17 +83,17 @@ def _shown(table: pa.Table, quasi: Sequence[str]) -> np.ndarray:
     """Which rows are not suppressed as a whole."""
     hidden = np.ones(len(table), bool)
     for name in quasi:
-        column = table[name]
-        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        marks = (
-            np.array([value == ROW for value in column.to_pylist()]) if text and _marked(column) else False
-        )
-        hidden = hidden & marks
+        coded = as_dictionary(table[name])
+        mark = coded.dictionary.to_pylist().index(ROW) if _marked(coded) else -1
+        hidden &= pc.fill_null(coded.indices, -2).to_numpy(zero_copy_only=False) == mark
     return ~hidden
 
 
-def _marked(column: pa.ChunkedArray) -> bool:
-    return ROW in column.unique().to_pylist()
+def _marked(coded: pa.DictionaryArray) -> bool:
+    """Whether a column has the mark of hidden rows."""
+    kind = coded.dictionary.type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(text and pc.is_in(pa.array([ROW], kind), coded.dictionary)[0].as_py())
 
 
 def _alike(table: pa.Table, label: Ints, name: str) -> int:
