@@ -74,7 +74,7 @@ def test_what_is_told_for_nothing_reads_and_charges_nothing(
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
-        ("SELECT * FROM people", 4),
+        ("SELECT DISTINCT * FROM people", 4),
         ("DP-SELECT 2.5 COUNT(*) FROM people", 6),
         ("SELECT COUNT(*) FROM nobody", 4),
     ],

@@ -19,7 +19,7 @@ def test_the_story_is_told_whole_and_plain_where_it_is_piped(capsys: pytest.Capt
     assert "hours" in told and "±" in told and "Husband" in told
     assert "cost ε = 0.5, for one row of people added or removed" in told
     assert "ε = 1.3 left of 2" in told and "The same answer, free" in told
-    assert "rows cannot be private" in told and "this costs 5" in told
+    assert "IN is followed by a list of constants" in told and "this costs 5" in told
     assert "Where to go next" in told
     assert "\x1b" not in told and max(map(len, told.splitlines())) <= 100
 

@@ -140,6 +140,13 @@ class Run:
 Runner = Callable[[AskPlan, Tables, Recorder], object]
 
 
+def planned(sql: str, schemas: dict[str, Schema]) -> AskPlan:
+    """The plan of a question that is answered by totals."""
+    plan = Ask(sql).plan(schemas, Terms())
+    assert isinstance(plan, AskPlan)
+    return plan
+
+
 def through_the_plan(plan: AskPlan, tables: Tables, entropy: Recorder) -> object:
     return plan.run(tables, entropy)
 
@@ -196,7 +203,7 @@ def replayed(
     questions: Sequence[str] = QUESTIONS,
     run: Runner = through_the_plan,
     engine: Callable[[Sequence[Record], Schema], Tables] = tables,
-    ask: Callable[[str, dict[str, Schema]], AskPlan] = lambda sql, schemas: Ask(sql).plan(schemas, Terms()),
+    ask: Callable[[str, dict[str, Schema]], AskPlan] = planned,
 ) -> list[Finding]:
     """Every question on every neighbour, for every kind of unit."""
     findings = []

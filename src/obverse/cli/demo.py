@@ -30,7 +30,7 @@ TABLE = (
     'DP-SELECT 0.5 relationship, COUNT(*) AS people, AVG("hours-per-week") AS hours\n'
     "  FROM people GROUP BY relationship ORDER BY people DESC"
 )
-ROWS = "SELECT * FROM people WHERE age = 52"
+FOUND = "SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people)"
 DEAR = "DP-SELECT 5 COUNT(*) FROM people"
 
 Paint = Callable[[Tint, str], str]
@@ -154,7 +154,7 @@ def _again(research: Account, paint: Paint) -> Iterator[str]:
 def _refused(research: Account, paint: Paint) -> Iterator[str]:
     yield ""
     yield paint("head", "5  What cannot be private is refused, before a row is read")
-    for sql in (ROWS, DEAR):
+    for sql in (FOUND, DEAR):
         yield from _sql(sql, paint)
         try:
             research.ask(sql)

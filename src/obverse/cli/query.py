@@ -78,6 +78,7 @@ def _facts(answered: Answered) -> dict[str, object]:
         "confidence": float(answered.plan.confidence),
         "cost": cost(answered.loss),
         "protects": holds_for(answered),
+        "synthetic": answered.synthetic,
         "again": answered.receipt.again,
         "receipt": answered.receipt.number,
     }

@@ -25,7 +25,7 @@ from obverse.ledger.ledger import Clock, Ledger
 from obverse.ledger.policy import Account as Allowed
 from obverse.ledger.policy import Policy
 from obverse.noise.entropy import Entropy, System
-from obverse.query.answer import Answered
+from obverse.query.answer import Answered, Answering
 from obverse.query.ask import Ask
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
@@ -97,7 +97,7 @@ class Curator:
         """The plan of a question in full, with or without EXPLAIN before it; reads nothing and charges nothing."""
         said = statement(sql)
         plan = Ask(sql if said is None else said[1]).plan(self.schemas, self.ledger.policy.terms(to))
-        return explain(plan)
+        return explain(plan) if isinstance(plan, AskPlan) else plan.told
 
     def tell(self, sql: str, to: str = CURATOR) -> str | None:
         """What EXPLAIN, DESCRIBE or SHOW BUDGET tells, for nothing; None of a question, which is asked by `ask`."""
@@ -111,7 +111,7 @@ class Curator:
     def ask(self, sql: str, to: str = CURATOR) -> Answered:
         """The private answer to a question in SQL."""
         release = self.release(Ask(sql), to)
-        return Answered(release.value, cast(AskPlan, release.plan), release.receipt)
+        return Answered(release.value, cast(Answering, release.plan), release.receipt)
 
     def account(self, name: str) -> Account:
         """The analyst's side of this door."""

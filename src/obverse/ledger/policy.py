@@ -116,7 +116,8 @@ class Policy:
         if charge.kind not in account.kinds:
             allowed = ", ".join(account.kinds) or "nothing"
             raise Forbidden(
-                f"{account.name} may not be given a release of kind {charge.kind}, only {allowed}"
+                f"{account.name} may not be given a release of kind {charge.kind}, only {allowed}: "
+                f'the curator adds "{charge.kind}" to the kinds of [accounts.{account.name}]'
             )
         return account
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log2
 
-from obverse.loss.curves import gaussian_profile_many
+from obverse.loss.curves import gaussian_profile_many, zcdp_profile
 from obverse.loss.loss import Sensitivity
 from obverse.loss.number import chance, positive
 
@@ -55,3 +55,15 @@ def gaussian_variance(epsilon: object, delta: object, sensitivity: Sensitivity) 
         middle = (low + top) // 2
         low, top = (low, middle) if enough(middle * grid) else (middle, top)
     return top * grid
+
+
+def largest_rho(epsilon: float, delta: float) -> Fraction:
+    """The largest ρ that is (ε, δ)-private, to one part in 2²⁰.  [CKS20, Corollary 13]"""
+    fits = [k for k in range(-60, 12) if zcdp_profile(2.0**k, epsilon) <= delta]
+    low = Fraction(2) ** max(fits, default=-60)
+    step = low
+    for _ in range(20):
+        step /= 2
+        if zcdp_profile(float(low + step), epsilon) <= delta:
+            low += step
+    return low

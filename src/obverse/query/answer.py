@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from obverse.data.schema import Category
 from obverse.errors import Missing
 from obverse.loss.loss import Loss
-from obverse.release import Release
+from obverse.release import Plan, Release
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-
-    from obverse.query.plan import AskPlan
 
 Cell = Category | float | None | tuple[Category | float | None, ...]
 
@@ -40,11 +38,35 @@ class Answer:
         return len(self.rows)
 
 
+class Answering(Plan[Answer], Protocol):
+    """A plan whose release is an answer: what it says beside it, and how sure each ± is."""
+
+    @property
+    def guarantee(self) -> Loss: ...
+
+    @property
+    def confidence(self) -> Fraction: ...
+
+    @property
+    def protects(self) -> str:
+        """Whom an answer protects."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said below an answer."""
+        ...
+
+    def at(self, answer: Answer, confidence: Fraction) -> Answer:
+        """The same answer, with the ± of another confidence."""
+        ...
+
+
 @dataclass(frozen=True)
 class Answered(Release[Answer]):
     """An answer that left: it prints as a table, and converts to what analysts use."""
 
-    plan: AskPlan
+    plan: Answering
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -59,13 +81,18 @@ class Answered(Release[Answer]):
         return self.value.margins
 
     @property
+    def synthetic(self) -> bool:
+        """Whether its rows are nobody's: drawn, not counted."""
+        return self.plan.kind == "synthetic"
+
+    @property
     def loss(self) -> Loss:
         """What this question cost; nothing if it was asked before."""
         return self.plan.guarantee
 
     def interval(self, confidence: float = 0.95) -> tuple[tuple[tuple[float, float] | None, ...], ...]:
         """For each number the interval that holds what the noise hid, in `confidence` of all runs."""
-        answer = self.plan.present(self.value.groups, self.value.totals, Fraction(confidence))
+        answer = self.plan.at(self.value, Fraction(confidence))
         return tuple(
             tuple(
                 None if margin is None else (_float(cell) - margin, _float(cell) + margin)

@@ -10,9 +10,11 @@ from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
 from obverse.query.bound import bound
 from obverse.query.choose import choose, name
+from obverse.query.drawn import plan_rows, wants_rows
 from obverse.query.parse import parse
 from obverse.query.plan import AskPlan
 from obverse.query.resolve import resolve
+from obverse.query.rows import RowsPlan
 from obverse.release import Terms
 
 
@@ -25,8 +27,10 @@ class Ask:
     def __str__(self) -> str:
         return self.sql
 
-    def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan:
+    def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
         parsed = parse(self.sql)
+        if wants_rows(parsed.select):
+            return plan_rows(parsed, schemas, terms)
         question = resolve(parsed.select, schemas)
         hidden = terms.smallest_group if question.keys else None
         bounded = bound(question, count_rows=hidden is not None)

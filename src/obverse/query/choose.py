@@ -23,8 +23,7 @@ from obverse.data.bounding import (
 )
 from obverse.data.schema import Category
 from obverse.errors import BadQuestion
-from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale
-from obverse.loss.curves import zcdp_profile
+from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale, largest_rho
 from obverse.loss.loss import FREE, Loss, Sensitivity
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
@@ -218,20 +217,8 @@ def _gaussians(distances: list[Sensitivity], epsilon: Fraction, delta: Fraction)
     """The same ρ for each total, together the largest whose δ(ε) is at most δ.  [CKS20, Corollary 13]"""
     if len(distances) == 1:
         return [Gaussian(gaussian_variance(epsilon, delta, _some(distances[0])))]
-    share = _largest_rho(float(epsilon), float(delta)) / len(distances)
+    share = largest_rho(float(epsilon), float(delta)) / len(distances)
     return [Gaussian(gaussian_variance_for_rho(share, _some(distance))) for distance in distances]
-
-
-def _largest_rho(epsilon: float, delta: float) -> Fraction:
-    """The largest ρ that is (ε, δ)-private, to one part in 2²⁰."""
-    fits = [k for k in range(-60, 12) if zcdp_profile(2.0**k, epsilon) <= delta]
-    low = Fraction(2) ** max(fits, default=-60)
-    step = low
-    for _ in range(20):
-        step /= 2
-        if zcdp_profile(float(low + step), epsilon) <= delta:
-            low += step
-    return low
 
 
 def _less_noise(
@@ -264,9 +251,7 @@ def name(rows: Rows, epsilon: Fraction, delta: Fraction) -> Naming:
     distance = naming_sensitivity(rows)
     groups, delta = int(distance.l1), delta * Fraction(1023, 1024)  # what summing up loses by rounding
     optimal = Partition(epsilon / groups, delta / groups)
-    gaussian = GaussianNamedCounts.at(
-        _largest_rho(float(epsilon), float(delta / 2)), delta / 2, groups=groups
-    )
+    gaussian = GaussianNamedCounts.at(largest_rho(float(epsilon), float(delta / 2)), delta / 2, groups=groups)
     if groups == 1 or optimal.chance(gaussian.threshold) > Fraction(1, 2):
         return Naming(optimal, distance)
     return Naming(gaussian, distance)

@@ -51,6 +51,16 @@ class AskPlan:
     def tables(self) -> tuple[str, ...]:
         return self.question.relation.tables
 
+    @property
+    def protects(self) -> str:
+        """Whom an answer protects."""
+        return " and ".join(schema.protects for schema in self.question.relation.private)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said below an answer."""
+        return (f"each ± holds in {float(100 * self.confidence):.4g} % of runs",)
+
     @cached_property
     def guarantee(self) -> Loss:
         loss = whole_loss(self.noisy)
@@ -207,6 +217,10 @@ class AskPlan:
             )
         names = distinct(item.name for item in question.items)
         return Answer(names, tuple(rows), tuple(margins), noisy, groups)
+
+    def at(self, answer: Answer, confidence: Fraction) -> Answer:
+        """The same answer, with the ± of another confidence."""
+        return self.present(answer.groups, answer.totals, confidence)
 
     def _row(self, key: Group, steps: tuple[int, ...]) -> Row:
         numbers = self._numbers(steps)

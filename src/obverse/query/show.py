@@ -60,13 +60,13 @@ def table(answer: Answer, paint: Paint = lambda style, text: text) -> list[str]:
 
 
 def notes(answered: Answered) -> list[str]:
-    """What was charged, for whom it holds, how sure the ± is."""
+    """What was charged, for whom it holds, how sure the ± is, and of rows that they are nobody's."""
     receipt = answered.receipt
     paid = f"cost {cost(answered.loss)}, for {holds_for(answered)}"
     if receipt.again:
         paid = f"asked before: the same answer, free (it {paid})"
-    sure = f"each ± holds in {float(100 * answered.plan.confidence):.4g} % of runs"
-    return [paid, f"{sure}; receipt {receipt.number}"]
+    *said, last = answered.plan.notes
+    return [paid, *said, f"{last}; receipt {receipt.number}"]
 
 
 def cost(loss: Loss) -> str:
@@ -80,7 +80,7 @@ def cost(loss: Loss) -> str:
 
 def holds_for(answered: Answered) -> str:
     """Whom an answer protects."""
-    return " and ".join(schema.protects for schema in answered.plan.question.relation.private)
+    return answered.plan.protects
 
 
 def figure(name: str, number: Fraction) -> str:

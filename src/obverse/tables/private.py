@@ -19,6 +19,7 @@ from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Terms
+from obverse.synthesise.measure import nearest
 from obverse.tables.cube import Reading
 from obverse.tables.dimension import Dimension
 from obverse.tables.protect import Protection, Shape, counts_only
@@ -76,7 +77,7 @@ class Private(Protection):
         true = leaves(shape.schema, shape.dimensions, tables)
         noisy = self._mechanism(shape).release_many(true.ravel().tolist(), entropy)
         fitted = np.array(noisy, dtype=float).reshape(true.shape) * float(_grid(shape))
-        value = _whole(fitted)
+        value = nearest(fitted)
         for axis, dimension in enumerate(shape.dimensions):
             value = dimension.sums(value, axis)
         mask = shown(shape.dimensions, shape.by)
@@ -108,20 +109,3 @@ def _leaf(dimension: Dimension, value: object) -> int:
     if value is None:
         return dimension.missing
     return dimension.places.get((0, str(value)), dimension.other)
-
-
-def _whole(fitted: np.ndarray) -> np.ndarray:
-    """The nearest table of counts from 0 up with the same total, in whole numbers.
-
-    It is what is left of a common amount taken from every cell, cut off at 0 [DSSC08]; then the cells with the
-    largest remainders are rounded up.
-    """
-    total = max(0, round(float(fitted.sum())))
-    ranked = np.sort(fitted.ravel())[::-1]
-    excess = (np.cumsum(ranked) - total) / np.arange(1, len(ranked) + 1)
-    taken = excess[np.flatnonzero(ranked > excess)[-1]] if total else np.inf
-    left = np.maximum(fitted.ravel() - taken, 0)
-    counts = np.floor(left).astype(np.int64)
-    remainders = np.argsort(counts - left, kind="stable")
-    counts[remainders[: total - int(counts.sum())]] += 1
-    return counts.reshape(fitted.shape)

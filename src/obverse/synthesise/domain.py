@@ -1,0 +1,269 @@
+"""The cells of a column, from what is declared of it: what is counted, and what values are drawn from.
+
+A column with few values has a cell for each. Numbers between wide bounds have cells of a public grid: 0 by itself, then
+four to every doubling, so that the small ones of a skewed column are told apart. Days have a cell each, or each month
+one. Behind them comes one cell for rows that have no declared value: a value outside the bounds is as if missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from obverse.data.schema import Category, Type
+from obverse.data.table import Cell as Held
+from obverse.errors import BadQuestion
+from obverse.mechanisms.coins import dice
+from obverse.noise.entropy import Entropy
+
+FEW = 128  # values that have a cell each
+DOUBLINGS, PARTS = 20, 4
+LONGEST = 366  # days that have a cell each
+FINE = 1 << 20
+Interval = tuple[Fraction, Fraction]
+Codes = NDArray[np.int64]
+Shown = Category | Fraction | float | None
+
+
+@dataclass(frozen=True)
+class Span:
+    """The numbers from low up to but not including high: whole ones, where both ends are meant to be."""
+
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One column's cells: what an engine groups by, what it then says of each, and what is drawn from them.
+
+    `holds` is for each cell its one value, or the span that its values lie in; `says` is what `key` is for a row of
+    that cell. `ordered` tells cells whose neighbours are alike.
+    """
+
+    name: str
+    type: Type
+    key: exp.Expr
+    says: tuple[Category, ...]
+    holds: tuple[Category | Span, ...]
+    ordered: bool
+    missing: bool = True
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, that of rows without a value included where there may be such rows."""
+        return len(self.holds) + self.missing
+
+    @cached_property
+    def places(self) -> dict[Category, int]:
+        return {said: place for place, said in enumerate(self.says)}
+
+    def place(self, said: Held) -> int | None:
+        """The cell of a row by what its key says; None where the question leaves such rows out."""
+        if said is None:
+            return len(self.holds) if self.missing else None
+        folded = said.isoformat() if isinstance(said, date) else said
+        return self.places.get(int(folded) if isinstance(folded, float) else folded)
+
+    def narrowed(self, holds: Callable[[Shown], bool], breaks: Iterable[Fraction]) -> Axis:
+        """The cells in which a condition on this column may hold, each cut to where it does.
+
+        It changes from true to false nowhere but at `breaks`; a row without a value stays where it holds for None.
+        """
+        cut = [
+            (said, self._cut(held, holds, breaks)) for said, held in zip(self.says, self.holds, strict=True)
+        ]
+        kept = [(said, held) for said, held in cut if held is not None]
+        says, held = tuple(said for said, _ in kept), tuple(held for _, held in kept)
+        return replace(self, says=says, holds=held, missing=self.missing and holds(None))
+
+    def _cut(
+        self, held: Category | Span, holds: Callable[[Shown], bool], breaks: Iterable[Fraction]
+    ) -> Category | Span | None:
+        if not isinstance(held, Span):
+            return held if holds(held) else None
+        real = self.type is Type.REAL
+        ends = {held.low, held.high}
+        ends |= {each for at in breaks for each in (at, at + (not real)) if held.low < each < held.high}
+        pieces = list(pairwise(sorted(ends)))
+        shown = [(a + b) / 2 if real else _written(self.type, int(a)) for a, b in pieces]
+        true = [piece for piece, value in zip(pieces, shown, strict=True) if holds(value)]
+        return Span(true[0][0], true[-1][1]) if true else None
+
+    def draw(self, cells: Codes, entropy: Entropy) -> list[Shown]:
+        """A value out of each of these cells."""
+        drawn: list[Shown] = [None] * len(cells)
+        for cell in np.unique(cells).tolist():
+            where = np.flatnonzero(cells == cell).tolist()
+            found = [None] * len(where) if cell >= len(self.holds) else self._draw(cell, len(where), entropy)
+            for place, value in zip(where, found, strict=True):
+                drawn[place] = value
+        return drawn
+
+    def _draw(self, cell: int, count: int, entropy: Entropy) -> Sequence[Shown]:
+        held = self.holds[cell]
+        if not isinstance(held, Span):
+            return [held] * count
+        width = held.high - held.low
+        if self.type is Type.REAL:
+            parts = dice(FINE, count, entropy).tolist()
+            return [float(held.low + width * part / FINE) for part in parts]
+        steps = dice(min(int(width), (1 << 32) - 1), count, entropy).tolist()
+        return [_written(self.type, int(held.low) + step) for step in steps]
+
+
+def axis(
+    name: str,
+    sql: exp.Expr,
+    type: Type,
+    *,
+    domain: tuple[Category, ...] | None = None,
+    interval: Interval | None = None,
+    days: tuple[date, date] | None = None,
+    missing: bool = True,
+) -> Axis | None:
+    """The cells of a column or expression by what is known of it in public; None where that is too little."""
+    if type is Type.BOOLEAN:
+        domain = domain or (False, True)
+    if domain is not None and (len(domain) <= FEW or interval is None):
+        return _each(name, sql, type, domain, missing)
+    if interval is not None:
+        return _binned(name, sql, type, interval, missing)
+    return None if days is None else _dated(name, sql, type, days, missing)
+
+
+def whole(name: str, sql: exp.Expr, low: int, high: int) -> Axis:
+    """A cell for each whole number from low to high."""
+    return _each(name, sql, Type.INTEGER, tuple(range(low, high + 1)), True)
+
+
+def _each(name: str, sql: exp.Expr, type: Type, domain: tuple[Category, ...], missing: bool) -> Axis:
+    numbers = all(isinstance(value, int) and not isinstance(value, bool) for value in domain)
+    inside: exp.Expr = exp.In(this=sql, expressions=[exp.convert(value) for value in domain])
+    if numbers and domain == tuple(range(int(domain[0]), int(domain[-1]) + 1)):
+        inside = _between(sql, exp.convert(int(domain[0])), exp.convert(int(domain[-1])))
+    return Axis(name, type, _only(inside, sql), domain, domain, numbers, missing)
+
+
+def _binned(name: str, sql: exp.Expr, type: Type, interval: Interval, missing: bool) -> Axis:
+    """Cells of the public grid, numbered in order."""
+    low, high = interval
+    is_whole = type is Type.INTEGER
+    edges = grid(low, high, is_whole)
+    spans = tuple(Span(a, b) for a, b in pairwise(edges))
+    write = _number if not is_whole else lambda edge: exp.convert(int(edge))
+    steps = [
+        exp.If(this=exp.LT(this=sql, expression=write(span.high)), true=exp.convert(i))
+        for i, span in enumerate(spans)
+    ]
+    top = exp.convert(floor(high)) if is_whole else _number(high)
+    steps[-1] = exp.If(this=exp.LTE(this=sql, expression=top), true=exp.convert(len(spans) - 1))
+    bottom = exp.convert(ceil(low)) if is_whole else _number(low)
+    inside = exp.GTE(this=sql, expression=bottom)
+    return Axis(
+        name, type, _only(inside, exp.Case(ifs=steps)), tuple(range(len(spans))), spans, True, missing
+    )
+
+
+def grid(low: Fraction, high: Fraction, is_whole: bool) -> list[Fraction]:
+    """Public edges from low to high: four cells to every doubling of the distance from 0, or alike where 0 is far.
+
+    >>> [int(edge) for edge in grid(Fraction(0), Fraction(100), True)][:12]
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13]
+    """
+    size = max(abs(low), abs(high))
+    if min(abs(low), abs(high)) * 4 > size and low * high > 0:
+        found = [low + (high - low) * part / 64 for part in range(65)]
+    else:
+        sizes = {
+            size * (PARTS + part) / PARTS / 2**k for k in range(1, DOUBLINGS) for part in range(PARTS)
+        } | {size}
+        found = sorted({*sizes, *(-each for each in sizes), Fraction(0)})
+    if is_whole:
+        end = Fraction(floor(high) + 1)
+        inner = {Fraction(ceil(edge)) for edge in found} | {Fraction(1)}
+    else:
+        end, inner = high, set(found)
+    start = Fraction(ceil(low)) if is_whole else low
+    return [start, *sorted(edge for edge in inner if start < edge < end), end]
+
+
+def _dated(name: str, sql: exp.Expr, type: Type, days: tuple[date, date], missing: bool) -> Axis:
+    """A cell a day, or a month where there are many, numbered through the years by what EXTRACT finds in them."""
+    first, last = (_day(each) for each in days)
+    by_month = (last - first).days >= LONGEST
+    steps: list[tuple[int, date]] = []
+    day = first
+    while day <= last:
+        said = _months(day) if by_month else _months(day) * 31 + day.day
+        if not steps or steps[-1][0] != said:
+            steps.append((said, day))
+        day += timedelta(days=1)
+    ends = [start for _, start in steps[1:]] + [last + timedelta(days=1)]
+    per = 1 if type is Type.DATE else 86_400
+    spans = tuple(
+        Span(Fraction(start.toordinal() * per), Fraction(end.toordinal() * per))
+        for (_, start), end in zip(steps, ends, strict=True)
+    )
+    year, month, of_month = (
+        exp.Extract(this=exp.var(part), expression=sql) for part in ("YEAR", "MONTH", "DAY")
+    )
+    key: exp.Expr = exp.Add(this=exp.Mul(this=year, expression=exp.convert(12)), expression=month)
+    if not by_month:
+        key = exp.Add(this=exp.Mul(this=exp.Paren(this=key), expression=exp.convert(31)), expression=of_month)
+    named = exp.DataType.build("DATE" if type is Type.DATE else "TIMESTAMP")
+    end = (last + timedelta(days=1)).isoformat()
+    low, high = (exp.Cast(this=exp.Literal.string(text), to=named) for text in (first.isoformat(), end))
+    inside = exp.And(this=exp.GTE(this=sql, expression=low), expression=exp.LT(this=sql, expression=high))
+    return Axis(name, type, _only(inside, key), tuple(said for said, _ in steps), spans, True, missing)
+
+
+def _months(day: date) -> int:
+    return day.year * 12 + day.month
+
+
+def _day(moment: date) -> date:
+    return moment.date() if isinstance(moment, datetime) else moment
+
+
+def _written(type: Type, number: int) -> Shown:
+    """A whole number as the value it stands for."""
+    if type is Type.DATE:
+        return date.fromordinal(number).isoformat()
+    if type is Type.TIMESTAMP:
+        moment = datetime.combine(date.fromordinal(number // 86_400), datetime.min.time())
+        return (moment + timedelta(seconds=number % 86_400)).isoformat(" ")
+    return number
+
+
+def _only(inside: exp.Expr, key: exp.Expr) -> exp.Expr:
+    """The key of rows inside, NULL elsewhere."""
+    return exp.Case(ifs=[exp.If(this=inside, true=key)])
+
+
+def _between(sql: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    return exp.And(this=exp.GTE(this=sql, expression=low), expression=exp.LTE(this=sql, expression=high))
+
+
+def _number(edge: Fraction) -> exp.Expr:
+    literal = exp.Literal.number(repr(abs(float(edge))))
+    signed = exp.Paren(this=exp.Neg(this=literal)) if edge < 0 else literal
+    return exp.Cast(this=signed, to=exp.DataType.build("DOUBLE"))
+
+
+def known(name: str, axis: Axis | None, column: str) -> Axis:
+    """The axis, or a refusal that says what to declare."""
+    if axis is None:
+        raise BadQuestion(
+            f"{name} has no values that are known in public: add categories, or low and high, for {column}"
+        )
+    return axis

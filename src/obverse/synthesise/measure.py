@@ -1,0 +1,139 @@
+"""Counts of cells: read once and bounded, then as noisy as what was paid leaves them, then a table of counts again.
+
+Every marginal is a sum of the one bounded histogram of all axes together, so what one unit moves there, in L1, is the
+most it moves in any of them: to add up cells brings no two vectors further apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from obverse.data.bounding import Measure, Rows, out_grid, sensitivity, totals
+from obverse.data.table import Tables
+from obverse.loss.calibrate import gaussian_variance_for_rho, laplace_scale, largest_rho
+from obverse.loss.loss import Sensitivity
+from obverse.mechanisms.gaussian import Gaussian
+from obverse.mechanisms.laplace import Laplace
+from obverse.synthesise.domain import Axis, Codes
+
+ROWS = Measure(None, 1, 1)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What is read of the rows: how many are in each combination of cells, bounded by whose they are."""
+
+    rows: Rows
+    where: exp.Expr | None
+    axes: tuple[Axis, ...]
+
+    @property
+    def select(self) -> exp.Select:
+        return totals(self.rows, self.where, tuple(axis.key for axis in self.axes), (ROWS,))
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """How far the counts of two neighbours are apart, in steps of `grid`."""
+        return sensitivity(self.rows, ROWS, grouped=True)
+
+    @property
+    def grid(self) -> Fraction:
+        """What a step of a count is worth."""
+        return out_grid(self.rows, ROWS, grouped=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+    def held(self, tables: Tables) -> Held:
+        """The combinations that rows have, in an order that follows from them alone."""
+        found: dict[tuple[int, ...], int] = {}
+        for *said, steps in tables.run(self.select):
+            cells = [axis.place(each) for axis, each in zip(self.axes, said, strict=True)]
+            if None not in cells:
+                place = tuple(int(cell or 0) for cell in cells)
+                found[place] = found.get(place, 0) + int(steps or 0)
+        ordered = sorted(found)
+        codes = np.array(ordered, np.int64).reshape(-1, len(self.axes))
+        return Held(self.shape, codes, np.array([found[cells] for cells in ordered], np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A histogram of which only the cells that rows have are held. Secret: it has no `repr`."""
+
+    shape: tuple[int, ...]
+    codes: Codes
+    steps: Codes
+
+    def __repr__(self) -> str:
+        return "Held(…)"
+
+    @property
+    def total(self) -> int:
+        return int(self.steps.sum())
+
+    def marginal(self, *places: int, group: dict[int, Codes] | None = None) -> Codes:
+        """The counts over these axes alone; an axis with a `group` by the group of its cells."""
+        sizes, parts = [], []
+        for place in places:
+            codes, size = self.codes[:, place], self.shape[place]
+            if group is not None and place in group:
+                codes, size = group[place][codes], int(group[place].max()) + 1
+            parts.append(codes)
+            sizes.append(size)
+        counts = np.zeros(sizes, np.int64)
+        np.add.at(counts, tuple(parts), self.steps)
+        return counts
+
+
+def nearest(fitted: Floats, total: int | None = None) -> Codes:
+    """The nearest table of counts from 0 up with the same total, or with this one, in whole numbers.
+
+    It is what is left of a common amount taken from every cell, cut off at 0 [DSSC08]; then the cells with the
+    largest remainders are rounded up.
+    """
+    total = max(0, round(float(fitted.sum())) if total is None else total)
+    ranked = np.sort(fitted.ravel())[::-1]
+    excess = (np.cumsum(ranked) - total) / np.arange(1, len(ranked) + 1)
+    taken = excess[np.flatnonzero(ranked > excess)[-1]] if total else np.inf
+    return rounded(np.maximum(fitted.ravel() - taken, 0), total).reshape(fitted.shape)
+
+
+def rounded(left: Floats, total: int) -> Codes:
+    """Whole numbers near these, which add up to about as much, that add up to `total`."""
+    counts = np.floor(left).astype(np.int64)
+    remainders = np.argsort(counts - left, kind="stable")
+    counts[remainders[: total - int(counts.sum())]] += 1
+    return counts
+
+
+Noise = Laplace | Gaussian
+
+
+def noises(
+    shares: Sequence[Fraction], epsilon: Fraction, delta: Fraction, distance: Sensitivity
+) -> list[Noise]:
+    """A noise for each share of (ε, δ): Laplace, or Gaussian where a δ is granted and all of it is less then."""
+    whole = sum(shares)
+    pure: list[Noise] = [Laplace(laplace_scale(epsilon * share / whole, distance)) for share in shares]
+    if not delta:
+        return pure
+    rho = largest_rho(float(epsilon), float(delta))
+    normal: list[Noise] = [
+        Gaussian(gaussian_variance_for_rho(rho * share / whole, distance)) for share in shares
+    ]
+    return min(pure, normal, key=lambda each: max(noise.interval(0.95) for noise in each))
+
+
+def spread(noise: Noise) -> float:
+    """Its standard deviation in steps, nearly."""
+    return sqrt(noise.variance) if isinstance(noise, Gaussian) else sqrt(2) * float(noise.scale)
