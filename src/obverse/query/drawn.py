@@ -15,7 +15,8 @@ from obverse.query.cells import bare, breaks, columns, conjuncts, evaluate
 from obverse.query.parse import Parsed
 from obverse.query.relation import Field, Relation
 from obverse.query.released import ANSWERED
-from obverse.query.rows import Column, Order, RowsPlan
+from obverse.query.resolve import Item, Order, count, listed
+from obverse.query.rows import RowsPlan
 from obverse.query.sources import Sources
 from obverse.query.typed import condition, finite_sql, shown
 from obverse.release import Terms
@@ -33,7 +34,8 @@ def wants_rows(select: exp.Select) -> bool:
     if select.args.get("group") or select.args.get("having") or not select.args.get("from_"):
         return False
     return not any(
-        node.find(exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup) for node in select.expressions
+        node.find(exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup, exp.Anonymous)
+        for node in select.expressions
     )
 
 
@@ -54,8 +56,8 @@ def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> Ro
     where = select.args.get("where")
     kept = None if where is None else condition(where.this, relation.reader)
     drawn, without, items = _Drawn(relation), *_items(select, relation)
-    shown_columns = tuple(Column(name, drawn.over(tree)) for name, tree in items)
-    order = tuple(drawn.order(node, shown_columns) for node in _terms(select))
+    shown_columns = tuple(Item(name, drawn.over(tree)) for name, tree in items)
+    order = tuple(drawn.order(node, shown_columns) for node in listed(select.args.get("order")))
     read = Read(relation.rows, kept, tuple(_axis(field, kept) for field in drawn.fields))
     epsilon = terms.epsilon if options.epsilon is None else options.epsilon
     delta = terms.delta if options.delta is None else options.delta
@@ -66,8 +68,8 @@ def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> Ro
         _drawing(read, epsilon, delta),
         shown_columns,
         order,
-        _count(select, "limit"),
-        _count(select, "offset") or 0,
+        count(select, "limit"),
+        count(select, "offset") or 0,
         Fraction(terms.confidence) if options.confidence is None else options.confidence,
         delta,
         without,
@@ -134,7 +136,7 @@ class _Drawn:
                 rebuilt.set(name, [self.over(each) for each in part])
         return rebuilt
 
-    def order(self, node: exp.Expr, shown_columns: Sequence[Column]) -> Order:
+    def order(self, node: exp.Expr, shown_columns: Sequence[Item]) -> Order:
         """An ORDER BY term: a column of the answer by its place or name, or an expression over drawn columns."""
         term = node.this
         if isinstance(term, exp.Literal) and term.name.isdigit():
@@ -195,17 +197,3 @@ def _plain_star(node: exp.Expr) -> None:
     star = node.this if isinstance(node, exp.Column) else node
     if any(star.args.values()):
         raise BadQuestion(f"{shown(node)}: a star is answered alone; name the columns you want")
-
-
-def _terms(select: exp.Select) -> list[exp.Expr]:
-    order = select.args.get("order")
-    return [] if order is None else list(order.expressions)
-
-
-def _count(select: exp.Select, name: str) -> int | None:
-    clause = select.args.get(name)
-    if clause is None:
-        return None
-    if not isinstance(clause.expression, exp.Literal) or not clause.expression.name.isdigit():
-        raise BadQuestion(f"{name.upper()} is a whole number")
-    return int(clause.expression.name)

@@ -206,12 +206,12 @@ class AskPlan:
         lines = [(self._row(key, steps), steps) for key, steps in zip(groups, noisy, strict=True)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
-            lines = _ordered(lines, order)
+            lines = ordered(lines, order)
         end = None if question.limit is None else question.offset + question.limit
         rows, margins = [], []
         for row, steps in lines[question.offset : end]:
             found = [value(item.tree, row) for item in question.items]
-            rows.append(tuple(_cell(each) for each in found))
+            rows.append(tuple(cell(each) for each in found))
             margins.append(
                 tuple(self._margin(i, each, row, steps, confidence) for i, each in enumerate(found))
             )
@@ -313,7 +313,7 @@ def _plain(cell: object) -> Category:
 Line = tuple[Row, tuple[int, ...]]
 
 
-def _ordered(lines: list[Line], order: Order) -> list[Line]:
+def ordered(lines: list[Line], order: Order) -> list[Line]:
     """Sorted by one term, stably; NULL stands apart from all values."""
     known = [line for line in lines if value(order.tree, line[0]) is not None]
     missing = [line for line in lines if value(order.tree, line[0]) is None]
@@ -321,7 +321,7 @@ def _ordered(lines: list[Line], order: Order) -> list[Line]:
     return missing + known if order.nulls_first else known + missing
 
 
-def _cell(found: Scalar) -> Cell:
+def cell(found: Scalar) -> Cell:
     """The one exact scaling at the end: a whole number stays whole, another becomes the nearest float."""
     if isinstance(found, tuple):
         return tuple(_single(each) for each in found)

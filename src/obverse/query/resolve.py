@@ -88,7 +88,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
         )
     having = select.args.get("having")
     kept = None if having is None else resolver.alone(resolver.released(having.this, items), sorted_by=True)
-    order = tuple(resolver.order(node, items) for node in _list(select.args.get("order")))
+    order = tuple(resolver.order(node, items) for node in listed(select.args.get("order")))
     return Question(
         source,
         None if where is None else condition(where.this, source.reader),
@@ -97,8 +97,8 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
         items,
         kept,
         order,
-        _count(select, "limit"),
-        _count(select, "offset") or 0,
+        count(select, "limit"),
+        count(select, "offset") or 0,
     )
 
 
@@ -155,11 +155,13 @@ def _same(alias: exp.Alias, column: exp.Column) -> bool:
     return bool(alias.alias.lower() == column.name.lower() and not isinstance(alias.this, exp.Column))
 
 
-def _list(clause: exp.Expr | None) -> list[exp.Expr]:
+def listed(clause: exp.Expr | None) -> list[exp.Expr]:
+    """The terms of a clause, if it is there."""
     return [] if clause is None else list(clause.expressions)
 
 
-def _count(select: exp.Select, name: str) -> int | None:
+def count(select: exp.Select, name: str) -> int | None:
+    """What LIMIT or OFFSET says."""
     clause = select.args.get(name)
     if clause is None:
         return None

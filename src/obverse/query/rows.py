@@ -11,37 +11,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from sqlglot import exp
-
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
+from obverse.query.plan import Line, cell, ordered
 from obverse.query.relation import Relation
-from obverse.query.released import Row, Scalar, value
+from obverse.query.released import Row, value
+from obverse.query.resolve import Item, Order
 from obverse.query.show import cost
 from obverse.release import Accuracy, Kind
 from obverse.synthesise.domain import Axis
 from obverse.synthesise.joint import Joint
 from obverse.synthesise.measure import Read
 from obverse.synthesise.tree import Tree
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the rows: its name, and how it follows from the columns that are drawn, by their places."""
-
-    name: str
-    tree: exp.Expr
-
-
-@dataclass(frozen=True)
-class Order:
-    """One ORDER BY term over the drawn columns."""
-
-    tree: exp.Expr
-    descending: bool
-    nulls_first: bool
 
 
 @dataclass(frozen=True)
@@ -52,7 +35,7 @@ class RowsPlan:
     relation: Relation
     read: Read
     drawing: Joint | Tree
-    columns: tuple[Column, ...]
+    columns: tuple[Item, ...]
     order: tuple[Order, ...]
     limit: int | None
     offset: int
@@ -113,13 +96,12 @@ class RowsPlan:
     def run(self, tables: Tables, entropy: Entropy) -> Answer:
         codes = self.drawing.rows(self.read.held(tables), entropy)
         drawn = [each.draw(codes[:, place], entropy) for place, each in enumerate(self.read.axes)]
-        rows = [Row(key, ()) for key in zip(*drawn, strict=True)]
+        lines: list[Line] = [(Row(key, ()), ()) for key in zip(*drawn, strict=True)]
         for order in reversed(self.order):
-            rows = _ordered(rows, order)
+            lines = ordered(lines, order)
         end = None if self.limit is None else self.offset + self.limit
-        return self._shown(
-            tuple(tuple(_cell(value(c.tree, row)) for c in self.columns) for row in rows[self.offset : end])
-        )
+        rows = (row for row, _ in lines[self.offset : end])
+        return self._shown(tuple(tuple(cell(value(c.tree, row)) for c in self.columns) for row in rows))
 
     def _shown(self, rows: tuple[tuple[Cell, ...], ...]) -> Answer:
         margins = (None,) * len(self.columns)
@@ -141,26 +123,3 @@ def _cells(axis: Axis) -> str:
     spans = any(not isinstance(held, int | str) for held in axis.holds)
     each = "ranges, in which values are drawn evenly" if spans else "values"
     return f"{len(axis.holds):,} {each}" + (", and rows without one" if axis.missing else "")
-
-
-def _ordered(rows: list[Row], order: Order) -> list[Row]:
-    """Sorted by one term, stably; NULL stands apart from all values."""
-    keyed = [(value(order.tree, row), row) for row in rows]
-    missing = [row for found, row in keyed if found is None]
-    known_ones = sorted(
-        ((f, row) for f, row in keyed if f is not None),
-        key=lambda pair: _sortable(pair[0]),
-        reverse=order.descending,
-    )
-    there = [row for _, row in known_ones]
-    return missing + there if order.nulls_first else there + missing
-
-
-def _sortable(found: Scalar) -> tuple[int, float | str]:
-    return (1, found) if isinstance(found, str) else (0, float(found or 0))
-
-
-def _cell(found: Scalar) -> Cell:
-    if isinstance(found, Fraction):
-        return found.numerator if found.denominator == 1 else float(found)
-    return found
