@@ -20,12 +20,10 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import obverse
-from obverse.attack.base import Contest, Controls, Evidence, View, judge, words
-from obverse.attack.membership import Confidence, Membership, dealt, matrix
+from obverse.attack.base import Contest, Controls, Evidence, View, judge
 from obverse.attack.mixed import encode
 from obverse.attack.nearest import Nearest
 from obverse.attack.synthetic import Inferring, Linking, SinglingOut, halves, plain
-from obverse.noise.entropy import Keyed
 
 ADULT = Path(obverse.__file__).parent / "sample" / "adult.parquet"
 VENVS = (Path(__file__).parent / ".env-anonymeter", Path("/tmp/env-anonymeter"))
@@ -76,35 +74,6 @@ def adult() -> tuple[pa.Table, pa.Table]:
     table = whole()
     order = np.random.default_rng(1).permutation(table.num_rows)
     return table.take(order[:15_000]), table.take(order[15_000:30_000])
-
-
-def forest() -> None:
-    from sklearn.ensemble import RandomForestClassifier
-
-    table = whole()
-    table = pa.table(
-        {
-            name: table[name].combine_chunks().dictionary_encode().indices.cast("int64")
-            if pa.types.is_string(table[name].type)
-            else table[name]
-            for name in table.column_names
-        }
-    )
-
-    def make(rows, entropy):
-        model = RandomForestClassifier(100, random_state=entropy.bits(31))
-        return model.fit(matrix(rows.drop_columns([SECRET])), rows[SECRET].to_numpy())
-
-    entropy = Keyed("forest")
-    coins = words(table.num_rows, entropy) % 2 == 1
-    released, started = make(table.filter(pa.array(coins)), entropy), process_time()
-    attack = Membership(make, Confidence(SECRET), references=32)
-    claims = attack.run(View({"release": released}, {"targets": table, "population": table.slice(0, 1)}))
-    ours, control = dealt(claims, coins)
-    got = judge(attack, ours, np.ones(coins.sum(), bool), control)
-    tpr = dict(got.at_false_positives)[0.001]
-    said("forest on Adult, TPR at 0.1 % FPR", ">= 0.15", str(tpr), "ART 0.03")
-    said("  the same, CPU seconds with 32 references", "", f"{process_time() - started:.0f}")
 
 
 def three(release: pa.Table, people: pa.Table, others: pa.Table, single: bool, size: int) -> dict[str, Timed]:
@@ -228,7 +197,6 @@ def main() -> None:
     closest()
     anonymeter()
     report()
-    forest()
 
 
 if __name__ == "__main__":

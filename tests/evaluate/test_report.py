@@ -106,6 +106,8 @@ def test_no_colour_carries_meaning_alone(reports):
 def test_the_copy_to_pass_on_names_no_row(reports):
     ours, theirs = (json.loads(reports["copy"].json(curator=curator)) for curator in (True, False))
     assert len(ours["exposed"]) == 10 and "exposed" not in theirs
+    assert [one["columns"] for one in ours["unique"]] == [["age"], ["age", "town"]] and "unique" not in theirs
+    assert "How unique people are" not in reports["copy"].html(curator=False)
     assert "named in the curator" in reports["copy"].html(curator=False)
     assert all(one["columns"] for one in ours["exposed"])
 

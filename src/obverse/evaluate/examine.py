@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from obverse.evaluate.alone import alone, worst
 from obverse.evaluate.exposed import exposed
 from obverse.evaluate.fixes import Search, cheapest
 from obverse.evaluate.held import Held, fingerprint, rows
@@ -52,4 +53,6 @@ def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
         left=said.left,
     )
     listed = tuple(exposed(release, known, found))
-    return Report(about, found, fixes, listed, perf_counter() - started)
+    seen = [name for name in known.quasi if name in release.column_names]
+    unique = worst(alone(known.people, seen or known.within(release.column_names).people.column_names))
+    return Report(about, found, fixes, listed, unique, perf_counter() - started)

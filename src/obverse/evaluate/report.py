@@ -13,6 +13,7 @@ from math import isfinite
 
 from obverse.attack.base import versions
 from obverse.attack.interval import Rate
+from obverse.attack.linkage import Uniqueness
 from obverse.evaluate.bars import Mark, bar
 from obverse.evaluate.exposed import Exposed
 from obverse.evaluate.fixes import Search
@@ -67,6 +68,7 @@ class Report:
     found: Assessment
     fixes: Search = field(default_factory=Search)
     exposed: tuple[Exposed, ...] = ()
+    unique: tuple[Uniqueness, ...] = ()
     seconds: float = 0.0
     versions: tuple[tuple[str, str], ...] = field(default_factory=versions)
 
@@ -97,6 +99,7 @@ class Report:
         }
         if curator:
             figures["exposed"] = [asdict(one) for one in self.exposed]
+            figures["unique"] = [asdict(one) for one in self.unique]
         return json.dumps(figures, indent=2, sort_keys=True, ensure_ascii=False)
 
     @property
@@ -132,7 +135,7 @@ class Report:
             f"<p>Rule: {escape(rule)}.</p></section>{_facts(self.about)}</header>"
             f"{self._attacks()}{self._questions()}"
             f"<div class=two><div>{self._fixes()}{self._untried()}{self._repeat()}</div>"
-            f"<div>{self._exposed(curator)}{self._controls()}</div></div>"
+            f"<div>{self._exposed(curator)}{self._unique() if curator else ''}{self._controls()}</div></div>"
             f"</main></body></html>"
         )
 
@@ -210,6 +213,18 @@ class Report:
                 f"<th scope=col>Attacks</th></tr></thead><tbody>{rows}</tbody></table>"
             )
         return f"<section><h2>The most exposed records</h2>{body}</section>"
+
+    def _unique(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(', '.join(one.columns))}</td><td>{_percent(one.share)}</td>"
+            f"<td>{_percent(one.under_five / one.rows)}</td></tr>"
+            for one in self.unique
+        )
+        return (
+            "<section><h2>How unique people are</h2><table class=fixes><thead><tr>"
+            "<th scope=col>By, of as many columns the worst</th><th scope=col>Alone</th>"
+            f"<th scope=col>One of fewer than five</th></tr></thead><tbody>{rows}</tbody></table></section>"
+        )
 
     def _controls(self) -> str:
         rows = "".join(
