@@ -7,7 +7,8 @@ change case in their own ways. What engines must agree on is what goes into the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from math import inf, nan
@@ -72,8 +73,11 @@ DAYS = (date(1970, 1, 1), date(2024, 2, 29), date(1899, 12, 31), None, date(2001
 TIMES = (datetime(2024, 2, 29, 23, 59, 59, 500000), datetime(1969, 7, 20, 20, 17), None, datetime(2000, 1, 1))
 
 
-def rows(count: int = 240) -> list[tuple[Cell | date, ...]]:
-    made: list[tuple[Cell | date, ...]] = []
+Row = tuple[Cell | date, ...]
+
+
+def rows(count: int = 240) -> list[Row]:
+    made: list[Row] = []
     for i in range(count):
         who = i * i % 37
         ages = (i % 130 - 5, None, 2**62, 30)
@@ -93,28 +97,40 @@ def rows(count: int = 240) -> list[tuple[Cell | date, ...]]:
     return made
 
 
-def written(path: Path) -> None:
+def written(path: Path, made: Iterable[Row] | None = None) -> None:
     """The rows as a file of Parquet or Arrow."""
-    columns = zip(*rows(), strict=True)
+    columns = zip(*(rows() if made is None else made), strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, TYPES, strict=True)]
     write = pyarrow.parquet.write_table if path.suffix == ".parquet" else pyarrow.feather.write_feather
     write(pa.table(arrays, schema=TYPES), path)
 
 
 def schemas(source: str) -> dict[str, Schema]:
-    """One table as rows, as people, and as what these people did."""
-    pointing = (Column("id", Type.INTEGER, references="u.id"), *COLUMNS[1:])
+    """One table as rows, as people, as what these people did, as what followed of that, and as public facts.
+
+    A `{table}` in the source stands for the table's name, where each has rows of its own.
+    """
     known = (
-        Schema("t", source, COLUMNS),
+        Schema("t", source, _pointing("id", "b.id")),
         Schema("u", source, COLUMNS, Unit("id", rows=3)),
-        Schema("v", source, pointing, Unit("id", rows=40)),
+        Schema("v", source, _pointing("id", "u.id"), Unit("id", rows=40)),
+        Schema("w", source, _pointing("age", "v.age"), Unit("age", rows=5)),
+        Schema("b", source, COLUMNS, public=True),
     )
-    return {schema.name: schema for schema in known}
+    return {schema.name: replace(schema, source=source.replace("{table}", schema.name)) for schema in known}
+
+
+def _pointing(name: str, references: str) -> tuple[Column, ...]:
+    """The columns, one of which names rows of another table."""
+    return tuple(
+        replace(column, references=references) if column.name == name else column for column in COLUMNS
+    )
 
 
 AGAINST = ("=", "<>", "<", "<=", ">", ">=")
+BESIDE = 'o.id, i.age, o.sex, i.pay, o.wild, o."Given Name", i.born, o.seen, i.smokes'
 GRAMMAR: dict[str, tuple[str, ...]] = {
-    "leaf number": ("age", "pay", "wild", "pay", "age", "3", "0.5", "-7", "0", "1e100", "id", "2.5"),
+    "leaf number": ("age", "pay", "wild", "pay", "age", "3", "0.5", "-7", "0", "1e18", "id", "2.5"),
     "leaf text": ('"Given Name"', '"Given Name"', "sex"),
     "leaf test": (
         *("smokes", "sex = 'f'", "smokes IS NOT TRUE", "pay IS NULL", "age < 30", "age >= 30", "wild > pay"),
@@ -183,7 +199,22 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         *("t", "t", "u", "u", "(SELECT * FROM t WHERE {test}) AS s", "(SELECT DISTINCT * FROM u) AS s"),
         "(SELECT * FROM u UNION ALL SELECT * FROM v WHERE {test}) AS s",
         '(SELECT id, {number} AS age, sex, pay, wild, {text} AS "Given Name", born, seen, smokes FROM u) AS s',
+        *("w", f"(SELECT {BESIDE} FROM {{pair}} WHERE {{test of pair}}) AS s"),
+        '(SELECT id, SUM(age) AS age, sex, AVG(pay) AS pay, MAX(wild) AS wild, "Given Name", born, seen, smokes '
+        'FROM {whole} GROUP BY id, sex, "Given Name", born, seen, smokes) AS s',
     ),
+    "whole": ("u", "v"),
+    "pair": (
+        *(
+            "u AS o JOIN v AS i ON o.id = i.id",
+            "v AS o JOIN u AS i ON o.id = i.id",
+            "u AS o JOIN u AS i USING (id)",
+        ),
+        *("u AS o LEFT JOIN v AS i ON o.id = i.id AND {test of pair}", "t AS o JOIN b AS i ON o.id = i.id"),
+        *("u AS o JOIN b AS i ON o.age = i.age AND {test of pair}", "t AS o LEFT JOIN b AS i ON o.id = i.id"),
+        "b AS i JOIN v AS o ON o.born < i.born AND o.age = i.age",
+    ),
+    "test of pair": ("o.age > i.age", "i.pay < 9", "o.smokes", "i.sex IS NULL", "o.pay * i.pay > 4", "TRUE"),
     "whose": (
         "COUNT(*)",
         "COUNT({number})",
@@ -200,6 +231,7 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         *("SELECT {key}, {aggregate}, {aggregate} FROM {source} WHERE {test} GROUP BY 1",) * 3,
         "SELECT {key}, {key}, {aggregate} FROM {source} GROUP BY 1, 2",
         "SELECT {found}, {aggregate} FROM {source} GROUP BY 1 WITH (delta = 1e-6)",
+        "WITH s AS (SELECT * FROM {whole} WHERE {test}) SELECT {key}, {aggregate} FROM s GROUP BY 1 HAVING COUNT(*) > 2",
         "SELECT COUNT(*), AVG(n) FROM (SELECT id, {whose} AS n FROM v WHERE {test} GROUP BY id) AS s WHERE n > 1",
         "SELECT COUNT(*), SUM(u.pay), SUM(v.age) FROM u JOIN v ON u.id = v.id WHERE {both}",
         "SELECT COUNT(*), COUNT(DISTINCT u.id) FROM u LEFT JOIN v ON u.id = v.id WHERE {both}",
@@ -208,20 +240,21 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
 
 
 class Questions:
-    """Questions that follow from a key."""
+    """Questions that follow from a key; expressions nest so deep at most."""
 
-    def __init__(self, key: str) -> None:
-        self._entropy = Keyed(key)
+    def __init__(self, key: str, depth: int = 3) -> None:
+        self._entropy, self._depth = Keyed(key), depth
 
-    def made(self, what: str, depth: int = 3) -> str:
+    def made(self, what: str, depth: int | None = None) -> str:
         """One of its forms, filled in; below a certain depth, a leaf."""
+        depth = self._depth if depth is None else depth
         if f"leaf {what}" in GRAMMAR:
             if depth == 0 or self._entropy.bits(2) == 0:
                 what = f"leaf {what}"
             depth -= 1
         forms = GRAMMAR[what]
         form = forms[self._entropy.bits(32) % len(forms)]
-        return re.sub(r"{(\w+)}", lambda part: self.made(part[1], depth), form)
+        return re.sub(r"{([\w ]+)}", lambda part: self.made(part[1], depth), form)
 
     def planned(self, schemas: dict[str, Schema], count: int) -> Iterator[AskPlan]:
         """The plans of so many questions that are answered."""

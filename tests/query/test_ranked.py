@@ -133,3 +133,11 @@ def test_too_little_epsilon_for_a_value_is_refused_before_a_row_is_read() -> Non
     known = Schema("t", "/nowhere/t.arrow", schema(Path(), Unit()).columns, Unit("id", rows=10**9))
     with pytest.raises(BadQuestion, match="less than ε = 2⁻⁴⁰"):
         Ask("DP-SELECT 1e-6 MEDIAN(age) FROM t").plan({"t": known}, Terms())
+
+
+@pytest.mark.parametrize("asked", ["1e18 + age", "1e18 * 1e18 * (1 + age)", "pay - 1e18 * 1e18"])
+def test_far_from_zero_a_quantile_fails_on_no_row(tmp_path: Path, asked: str) -> None:
+    """Its steps are as coarse as a DOUBLE is there, and stay within 64 bits."""
+    known = schema(tmp_path, Unit())
+    plan = Ask(f"SELECT MEDIAN({asked}), MIN({asked}) FROM t").plan({"t": known}, Terms())
+    assert len(plan.run(tables(MANY, known), Keyed("far")).rows) == 1

@@ -25,6 +25,7 @@ from obverse.loss.loss import Sensitivity
 BIGINT, DOUBLE, INT128, TEXT = (exp.DataType.build(name) for name in ("BIGINT", "DOUBLE", "INT128", "TEXT"))
 FINEST = 30
 COARSEST = 4094  # steps between the bounds of a histogram, and one more at either end
+DIGITS = 52  # of a DOUBLE, behind the first
 SCALED = 2**16
 
 
@@ -74,10 +75,14 @@ def step(low: Fraction, high: Fraction) -> Fraction:
 
 
 def coarse(low: Fraction, high: Fraction, *, whole: bool) -> Fraction:
-    """The grid of a histogram: a power of two, at most 4,096 steps from low to high; whole numbers where they fit."""
+    """The grid of a histogram: a power of two, at most 4,096 steps from low to high; whole numbers where they fit.
+
+    No finer than a DOUBLE is at the larger end: then no number of steps leaves 64 bits, and no cast fails on a row.
+    """
     if whole and high - low <= COARSEST:
         return Fraction(1)
-    return Fraction(2) ** ceil_log2((high - low) / COARSEST)
+    finest = Fraction(2) ** (ceil_log2(max(abs(low), abs(high))) - DIGITS)
+    return max(finest, Fraction(2) ** ceil_log2((high - low) / COARSEST))
 
 
 def ceil_log2(x: Fraction) -> int:
