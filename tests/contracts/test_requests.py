@@ -54,6 +54,10 @@ EXAMPLES = {
         {"table": "people", "epsilon": Fraction(1), "delta": 1e-6, "steps": (("age", 2), ("sex", 0))},
         {"table": "people", "epsilon": Fraction(1), "delta": 1e-6, "steps": (("nosuch", 0),)},
     ),
+    "Register": (
+        {"table": "people", "epsilon": Fraction(1, 4)},
+        {"table": "nowhere", "epsilon": Fraction(1)},
+    ),
     "Tabulate": ({"table": "people", "by": ("sex", "race")}, {"table": "nowhere", "by": ("sex",)}),
 }
 
@@ -64,9 +68,9 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Curator]:
     unpack(folder)
     settings = Path(folder) / "census.toml"
     settings.write_text(
-        settings.read_text().replace(
-            "[policy]", '[policy]\nfilter = "pure"\ndelta = 1e-5\ndefault_delta = 1e-6'
-        )
+        settings.read_text()
+        .replace("[policy]", '[policy]\nfilter = "pure"\ndelta = 1e-5\ndefault_delta = 1e-6')
+        .replace(", low = 0, high = 1_500_000", "")
     )
     with open_settings(Path(folder) / "census.toml") as curator:
         yield curator

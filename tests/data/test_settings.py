@@ -150,7 +150,6 @@ BAD = [
         3,
         "unit.column id is not among",
     ),
-    (one("age.type = 'real'", "source = 'p.csv'\nunit = { column = 'age' }"), 3, "needs rows"),
     (one("age.type = 'real'", "source = 'p.csv'\nunit = { column = 'age', rows = 0 }"), 3, "1 or more"),
     (one("age.type = 'real'", "source = 'p.csv'\nunit = 'person'"), 3, 'unit is "row"'),
     (
@@ -164,6 +163,11 @@ BAD = [
     ("a = 1\na = 2", 2, "is not TOML here"),
     ("a = [1,\n", 2, "is not TOML here"),
 ]
+
+
+def test_how_many_rows_of_one_person_count_may_be_left_to_be_learnt(tmp_path: Path) -> None:
+    settings = written(tmp_path, one("age.type = 'real'", "source = 'p.csv'\nunit = { column = 'age' }"))
+    assert settings.tables["p"].unit == Unit("age", 1, told=False)
 
 
 @pytest.mark.parametrize(("text", "line", "message"), BAD)

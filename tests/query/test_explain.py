@@ -19,7 +19,7 @@ def test_a_plan_says_what_is_read_how_noisy_it_becomes_and_what_it_costs(schemas
     said = explained("DP-SELECT 0.5 sex, COUNT(*) AS n, MEDIAN(age) FROM people GROUP BY sex", schemas)
     assert said.splitlines() == [
         "protects    one row of people added or removed",
-        "bounds      numbers are clamped to their declared bounds, which no ± includes",
+        "bounds      numbers are clamped to their bounds, which no ± includes",
         "groups      2, each answered, empty ones too",
         'reads       SELECT "sex", COUNT(*) FROM "people" GROUP BY 1',
         'reads       SELECT "sex", CASE WHEN "age" >= 120 THEN 120 WHEN "age" > 0 THEN "age" WHEN "age" <= 0 THEN 0 END, '

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,10 +17,11 @@ from obverse.curator.account import Account
 from obverse.curator.clock import now
 from obverse.curator.preview import Preview
 from obverse.data.files import locate
+from obverse.data.learnt import Learnt
 from obverse.data.schema import Schema
 from obverse.data.settings import load
 from obverse.data.table import Tables
-from obverse.errors import BadSource
+from obverse.errors import BadParameter, BadSource
 from obverse.ledger.budget import Budget
 from obverse.ledger.ledger import Clock, Ledger
 from obverse.ledger.policy import Account as Allowed
@@ -29,6 +31,7 @@ from obverse.query.answer import Answered, Answering
 from obverse.query.ask import Ask
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
+from obverse.query.register import REGISTER, Register
 from obverse.release import KINDS, Charge, Linked, Plan, Release, Request
 
 Value = TypeVar("Value")
@@ -47,7 +50,9 @@ class Curator:
     ) -> None:
         self.schemas = {schema.name: schema for schema in schemas}
         self.ledger = ledger
-        self._declared = {name: repr(schema) for name, schema in self.schemas.items()}
+        self._declared = {name: repr(replace(each, learnt=None)) for name, each in self.schemas.items()}
+        for kept in ledger.told(REGISTER):
+            self._learn(Learnt.unpack(kept))
         self._entropy = entropy
         self._tables = dict(tables or {})
         self._opening = Lock()
@@ -112,6 +117,33 @@ class Curator:
         """The private answer to a question in SQL."""
         release = self.release(Ask(sql), to)
         return Answered(release.value, cast(Answering, release.plan), release.receipt)
+
+    def register(
+        self, table: str, epsilon: float | Fraction, columns: Iterable[str] | None = None
+    ) -> Release[Learnt]:
+        """Learn once, for ε, what later questions need to bound: people's rows, and numbers that have no bounds."""
+        named = None if columns is None else tuple(columns)
+        spent = Fraction(str(epsilon)) if isinstance(epsilon, float) else epsilon
+        release = self.release(Register(table, spent, named))
+        self._learn(release.value)
+        return release
+
+    def learnt(self, table: str) -> Learnt | None:
+        """What was learnt of a table before, for nothing."""
+        if table not in self.schemas:
+            raise BadParameter(f"there is no table {table}; declared are {', '.join(self.schemas)}")
+        return self.schemas[table].learnt
+
+    def stale(self, table: str) -> bool:
+        """Whether a table's data may have changed since its registration: what was learnt then is still private."""
+        learnt = self.learnt(table)
+        return learnt is not None and learnt.version != self._open((table,)).version(table)
+
+    def _learn(self, learnt: Learnt) -> None:
+        """Plan from now on with what was learnt, if it is about the people that are declared."""
+        schema = self.schemas.get(learnt.table)
+        if schema is not None and schema.unit.column == learnt.unit:
+            self.schemas[learnt.table] = replace(schema, learnt=learnt)
 
     def account(self, name: str) -> Account:
         """The analyst's side of this door."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from obverse.loss.loss import Loss
+from obverse.query.bias import told
 from obverse.query.show import cost
 from obverse.release import Accuracy, Guarantee, Plan
 
@@ -30,4 +31,4 @@ class Preview:
         for stated in self.accuracy:
             note = f" ({stated.note})" if stated.note else ""
             lines.append(f"{stated.name}  ± {stated.margin:,.4g} in {stated.confidence:.0%} of runs{note}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *told(self.plan)])

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
 
+from obverse.data.learnt import Learnt
 from obverse.errors import BadQuestion
 
 
@@ -46,7 +47,8 @@ class Column:
     """One column, as declared by the curator; nothing here was read from rows.
 
     `hierarchy` is a file with the ladder of each value, `ladders` the same written in the settings;
-    `references` names the column of another table, as in "customers.id", that this one's values come from.
+    `references` names the column of another table, as in "customers.id", that this one's values come from;
+    `told` is false where low and high were chosen from what was learnt: they clamp, and say nothing of other values.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Column:
     hierarchy: str | None = None
     ladders: tuple[tuple[str, ...], ...] | None = None
     references: str | None = None
+    told: bool = True
 
     @property
     def bounded(self) -> bool:
@@ -69,13 +72,15 @@ class Unit:
     """Whose privacy counts: a row, or everybody's rows found by a column.
 
     `rows` is the most rows of one person that count, `groups` the most groups they may be spread over;
-    `rank` names a column, if there is one, that numbers a person's rows 0, 1, 2, … in a secret random order.
+    `rank` names a column, if there is one, that numbers a person's rows 0, 1, 2, … in a secret random order. Where
+    nobody `told` how many rows count, each question chooses it from what was learnt, and nothing else is answered.
     """
 
     column: str | None = None
     rows: int = 1
     groups: int | None = None
     rank: str | None = None
+    told: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class Schema:
     """One table, as the public knows it.
 
     `missing` are texts that a CSV writes where nothing is known; `prepared` asks for a copy in memory, in which
-    bounded numbers are clamped once for all questions.
+    bounded numbers are clamped once for all questions. `learnt` is what its registration told of it, if it had one.
     """
 
     name: str
@@ -94,6 +99,7 @@ class Schema:
     public: bool = False
     missing: tuple[str, ...] = ()
     prepared: bool = False
+    learnt: Learnt | None = None
 
     @property
     def protects(self) -> str:

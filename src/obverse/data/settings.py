@@ -90,14 +90,18 @@ def _unit(section: Section) -> Unit:
     if written == "row":
         return Unit()
     if not isinstance(written, dict):
-        section.refuse('unit is "row", or { column = "patient_id", rows = 8 }', "unit")
+        section.refuse(
+            'unit is "row", { column = "patient_id", rows = 8 }, or that without rows, to be learnt',
+            "unit",
+        )
     unit = section.section("unit")
     unit.only(*UNIT)
     return Unit(
         unit.text("column"),
-        unit.whole("rows", least=1),
+        unit.whole("rows", least=1) if "rows" in unit else 1,
         unit.whole("groups", least=1) if "groups" in unit else None,
         unit.text("rank") if "rank" in unit else None,
+        told="rows" in unit,
     )
 
 

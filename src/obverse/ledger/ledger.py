@@ -191,6 +191,17 @@ class Ledger:
             assert asked is not None and asked.answer is not None
             yield self._answers.read(key, *asked.answer)
 
+    def told(self, about: str) -> Iterator[bytes]:
+        """Every kept answer to what was asked in words that begin so, the oldest first."""
+        with self._read() as reader:
+            found = entries(reader, ALL, -1, about)
+        for entry in reversed(found):
+            if entry.kept is not None and entry.charged.about.startswith(about):
+                with self._read() as reader:
+                    asked = question(reader, entry.charged.key)
+                assert asked is not None and asked.answer is not None
+                yield self._answers.read(entry.charged.key, *asked.answer)
+
     def spent(self, account: str = ALL, table: str = ALL) -> Total:
         """What an account was charged on a table; of all accounts or on all tables where none is named."""
         if account == ALL and table == ALL:

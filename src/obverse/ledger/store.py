@@ -194,18 +194,19 @@ def line(connection: apsw.Connection, number: int) -> tuple[str, bytes]:
     return cast(tuple[str, bytes], found)
 
 
-def entries(connection: apsw.Connection, account: str, limit: int) -> list[Logged]:
-    """The charges of an account, or of all, newest first; a negative limit is none."""
+def entries(connection: apsw.Connection, account: str, limit: int, about: str = "") -> list[Logged]:
+    """The charges of an account, or of all, newest first; a negative limit is none. `about` may be in their lines."""
     query = """
         SELECT asked.number, asked.seal, asked.line, answer.line FROM charged
         JOIN journal AS asked ON asked.number = charged.number
         LEFT JOIN answers ON answers.charged = (SELECT min(number) FROM charged AS c WHERE c.key = charged.key)
         LEFT JOIN journal AS answer ON answer.number = kept
-        WHERE ?1 = '' OR account = ?1 ORDER BY asked.number DESC LIMIT ?2
+        WHERE (?1 = '' OR account = ?1) AND (?3 = '' OR instr(asked.line, ?3))
+        ORDER BY asked.number DESC LIMIT ?2
     """
     return [
         Logged(number, seal.hex(), cast(Charged, read(charged)), cast(Kept, read(kept)) if kept else None)
-        for number, seal, charged, kept in connection.execute(query, (account, limit))
+        for number, seal, charged, kept in connection.execute(query, (account, limit, about))
     ]
 
 

@@ -10,8 +10,9 @@ from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
 from obverse.query.bound import bound
 from obverse.query.choose import choose, name
+from obverse.query.chosen import chosen, chosen_cells, widest
 from obverse.query.drawn import plan_rows, wants_rows
-from obverse.query.parse import parse
+from obverse.query.parse import Parsed, parse
 from obverse.query.plan import AskPlan
 from obverse.query.resolve import resolve
 from obverse.query.rows import RowsPlan
@@ -28,34 +29,44 @@ class Ask:
         return self.sql
 
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
+        """Planned with the widest bounds that were learnt, to see its noise, and then with those that suit it."""
         parsed = parse(self.sql)
         if wants_rows(parsed.select):
-            return plan_rows(parsed, schemas, terms)
-        question = resolve(parsed.select, schemas)
-        hidden = terms.smallest_group if question.keys else None
-        bounded = bound(question, count_rows=hidden is not None)
-        options = parsed.options
-        rows = question.relation.rows
-        epsilon = terms.epsilon if options.epsilon is None else options.epsilon
-        delta = terms.delta if options.delta is None else options.delta
-        naming, left = None, delta
-        if question.found:
-            share = epsilon / (len(bounded.measures) + 1)
-            naming = name(rows, share, _needed(delta))
-            epsilon, left = epsilon - share, Fraction(0)
-        noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, left)
-        confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence
-        return AskPlan(
-            parsed.text,
-            question,
-            noisy,
-            bounded.recipes,
-            confidence,
-            hidden,
-            options.nonnegative,
-            naming,
-            delta,
-        )
+            drawn = plan_rows(parsed, widest(schemas), terms)
+            suited = chosen_cells(drawn, schemas)
+            return drawn if suited is None else plan_rows(parsed, suited, terms)
+        widely = planned(parsed, widest(schemas), terms)
+        fitting = chosen(widely, schemas)
+        return widely if fitting is None else planned(parsed, fitting, terms)
+
+
+def planned(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan:
+    """The plan of a question about tables whose bounds are all known."""
+    question = resolve(parsed.select, schemas)
+    hidden = terms.smallest_group if question.keys else None
+    bounded = bound(question, count_rows=hidden is not None)
+    options = parsed.options
+    rows = question.relation.rows
+    epsilon = terms.epsilon if options.epsilon is None else options.epsilon
+    delta = terms.delta if options.delta is None else options.delta
+    naming, left = None, delta
+    if question.found:
+        share = epsilon / (len(bounded.measures) + 1)
+        naming = name(rows, share, _needed(delta))
+        epsilon, left = epsilon - share, Fraction(0)
+    noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, left)
+    confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence
+    return AskPlan(
+        parsed.text,
+        question,
+        noisy,
+        bounded.recipes,
+        confidence,
+        hidden,
+        options.nonnegative,
+        naming,
+        delta,
+    )
 
 
 def _needed(delta: Fraction) -> Fraction:

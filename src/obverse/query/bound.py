@@ -186,7 +186,11 @@ def _where_to_add(question: Question, value: Typed) -> str:
     unbounded = [field for field in used if field.typed.interval is None]
     if not unbounded:
         return "no interval follows from this expression; use + − × / FLOOR ABS and CASE of bounded columns"
-    return f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}"
+    table = unbounded[0].origin.partition(".")[0] or unbounded[0].qualifier
+    return (
+        f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}, or learn them once with "
+        f"obverse register {table} --epsilon 0.1"
+    )
 
 
 def _average(question: Question, aggregate: Aggregate, place: Place) -> Mean:

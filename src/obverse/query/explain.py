@@ -11,6 +11,7 @@ from obverse.data.schema import Column, Schema, hint
 from obverse.errors import BadQuestion
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
+from obverse.query.bias import expected
 from obverse.query.choose import Noisy, NoisyChoice, NoisyQuantile
 from obverse.query.plan import AskPlan
 from obverse.query.show import cost
@@ -52,6 +53,7 @@ def explain(plan: AskPlan) -> str:
         lines.append(
             f"±           {stated.name}  ± {stated.margin:,.4g} in {stated.confidence:.0%} of runs{note}"
         )
+    lines += [f"bias        {bias}" for bias in expected(plan)]
     return "\n".join([*lines, f"cost        {cost(plan.guarantee)}; nothing was read, nothing charged"])
 
 
@@ -65,7 +67,7 @@ def _bounds(plan: AskPlan) -> list[str]:
             f"of one person {most} count; what they have beyond is scaled down or left out, which no ± includes"
         )
     if any(not noisy.measure.counts for noisy in plan.noisy):
-        said.append("numbers are clamped to their declared bounds, which no ± includes")
+        said.append("numbers are clamped to their bounds, which no ± includes")
     return said
 
 
@@ -117,8 +119,12 @@ def describe(name: str, schemas: Mapping[str, Schema]) -> str:
 def _whose(schema: Schema) -> str:
     if schema.public:
         return "public"
-    rows = f"; {schema.unit.rows:,} rows of one person count" if schema.unit.column is not None else ""
-    return f"protects {schema.protects}{rows}"
+    if schema.unit.column is None:
+        return f"protects {schema.protects}"
+    if schema.unit.told:
+        return f"protects {schema.protects}; {schema.unit.rows:,} rows of one person count"
+    learnt = "is chosen for each question" if schema.learnt is not None else "is to be declared or learnt"
+    return f"protects {schema.protects}; how many rows of one person count {learnt}"
 
 
 def _values(column: Column) -> str:

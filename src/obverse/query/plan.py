@@ -117,6 +117,7 @@ class AskPlan:
         """The question as its tokens, the noise it gets, how the answer is shown, and the public tables beside it."""
         noise = ", ".join(f"{total.mechanism} {total.grid}" for total in self.noisy)
         public = "".join(repr(schema) for schema in self.question.relation.schemas if schema.public)
+        public += "".join(repr(schema.learnt) for schema in self.question.relation.private if schema.learnt)
         shown = f"{self.confidence} {self.smallest_group} {self.nonnegative}"
         return f"ask {self.text}\n{noise}\n{self.naming}\n{shown}\n{public}"
 

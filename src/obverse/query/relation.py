@@ -116,7 +116,7 @@ def _typed(column: Column) -> Typed:
     if isinstance(column.low, Fraction) and isinstance(column.high, Fraction):
         interval = column.low, column.high
     domain = column.categories
-    if domain is None and column.type is Type.INTEGER and interval is not None:
+    if domain is None and column.type is Type.INTEGER and interval is not None and column.told:
         domain = whole_domain(interval)
     return Typed(quoted(column.name), column.type, interval, domain, column, LARGEST.get(column.type, inf))
 

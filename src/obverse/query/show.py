@@ -65,8 +65,10 @@ def notes(answered: Answered) -> list[str]:
     paid = f"cost {cost(answered.loss)}, for {holds_for(answered)}"
     if receipt.again:
         paid = f"asked before: the same answer, free (it {paid})"
+    from obverse.query.bias import told
+
     *said, last = answered.plan.notes
-    return [paid, *said, f"{last}; receipt {receipt.number}"]
+    return [paid, *said, f"{last}; receipt {receipt.number}", *told(answered.plan)]
 
 
 def cost(loss: Loss) -> str:
