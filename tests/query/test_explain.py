@@ -61,6 +61,7 @@ def test_a_table_is_described_by_what_was_declared(schemas: dict[str, Schema]) -
         ("explain  SELECT 1;", ("EXPLAIN", "SELECT 1")),
         ("EXPLAIN\nDP-SELECT 1 COUNT(*)", ("EXPLAIN", "DP-SELECT 1 COUNT(*)")),
         ("DESC people", ("DESCRIBE", "people")),
+        ("-- how much?\n/* of */ EXPLAIN DP-SELECT 1 COUNT(*)", ("EXPLAIN", "DP-SELECT 1 COUNT(*)")),
         ("SHOW budget ; ", ("SHOW", "budget")),
         ("SELECT 1", None),
         ("explained", None),

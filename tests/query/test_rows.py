@@ -192,7 +192,7 @@ REFUSED = {
     "SELECT income FROM t WHERE income < 0": "WHERE leaves no declared value of income",
     "SELECT smokes FROM t ORDER BY 3": "there are 1 columns",
     "SELECT smokes FROM t LIMIT smokes": "LIMIT is a whole number",
-    "SELECT * EXCLUDE (note) FROM t": "a star is answered alone",
+    "SELECT * EXCLUDE (note) FROM t": "EXCLUDE is not answered: list the columns",
 }
 
 

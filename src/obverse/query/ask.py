@@ -31,6 +31,10 @@ class Ask:
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
         """Planned with the widest bounds that were learnt, to see its noise, and then with those that suit it."""
         parsed = parse(self.sql)
+        if parsed.options.within is not None or parsed.options.clause is not None:
+            raise BadQuestion(
+                "WITHIN and WITH DIFFERENTIAL_PRIVACY are read, but not answered yet: give an ε"
+            )
         if wants_rows(parsed.select):
             drawn = plan_rows(parsed, widest(schemas), terms)
             suited = chosen_cells(drawn, schemas)

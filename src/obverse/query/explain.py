@@ -16,7 +16,9 @@ from obverse.query.choose import Noisy, NoisyChoice, NoisyQuantile
 from obverse.query.plan import AskPlan
 from obverse.query.show import cost
 
-_STATEMENT = re.compile(r"\s*(EXPLAIN|DESCRIBE|DESC|SHOW)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL)
+_STATEMENT = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+(EXPLAIN|DESCRIBE|DESC|SHOW)\b\s*(.*?)\s*;?\s*", re.IGNORECASE | re.DOTALL
+)
 
 
 def statement(sql: str) -> tuple[str, str] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import logging
 from dataclasses import dataclass
-from fractions import Fraction
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -12,27 +11,24 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from obverse.errors import BadQuestion
+from obverse.query.clauses import MARK, check
+from obverse.query.heads import options
+from obverse.query.options import Options
 
 LONGEST = 64 * 1024
 DEEPEST = 200
-EPSILON_RANGE = (Fraction(1, 2**40), Fraction(2**10))
-
-_HEAD = re.compile(r"\s*DP[-_]SELECT\b", re.IGNORECASE)
-_EPSILON = re.compile(
-    r"\s*(?:([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)(?![\w.])|(?:[εϵ]|EPSILON)(?!\w))", re.IGNORECASE
-)
-_OPTIONS = re.compile(r"\bWITH\s*\(((?:\s*\w+\s*=\s*[^(),'\"]+,?)+)\)\s*;?\s*$", re.IGNORECASE)
-_NUMBER = re.compile(r"[0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+NOT_SQL = "this is not SQL that can be read"
+# What the parser raises of text that is no SQL: its own errors, and where it trips over a part that is not there.
+STUMBLES = (SqlglotError, RecursionError, TypeError, AttributeError, IndexError, KeyError, ValueError)
+STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a question says beside its SELECT."""
+def _unsaid(record: logging.LogRecord) -> bool:
+    """Nothing of what the parser would log: it quotes questions, and what it warns of is refused."""
+    return False
 
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    confidence: Fraction | None = None
-    nonnegative: bool = False
+
+logging.getLogger("sqlglot").addFilter(_unsaid)
 
 
 @dataclass(frozen=True)
@@ -52,98 +48,58 @@ def parse(sql: str) -> Parsed:
     """
     if len(sql) > LONGEST:
         raise BadQuestion(f"a question has at most {LONGEST:,} characters, this one {len(sql):,}")
-    text, options = _options(sql)
-    text, epsilon = _head(text)
-    if epsilon is not None:
-        if options.epsilon is not None:
-            raise BadQuestion("ε is given twice: behind DP-SELECT and in WITH (…)")
-        options = Options(epsilon, options.delta, options.confidence, options.nonnegative)
-    select, tokens = _select(text)
-    return Parsed(select, options, tokens)
+    dialect = DuckDB()
+    try:
+        tokens = dialect.tokenize(sql)
+    except SqlglotError:
+        raise BadQuestion(f"{NOT_SQL}: a quotation mark or a comment is opened and never closed") from None
+    kept, said = options(_checked(tokens))
+    if kept and kept[0].token_type not in STARTS:
+        raise BadQuestion(_changes(kept[0].text))
+    return Parsed(_select(kept, sql), said, " ".join([_spelt(token) for token in kept]))
 
 
-def _head(text: str) -> tuple[str, Fraction | None]:
-    """`DP-SELECT ε` as SELECT. Done on the text, since ε would read as part of the first expression."""
-    head = _HEAD.match(text)
-    if head is None:
-        return text, None
-    rest = text[head.end() :]
-    given = _EPSILON.match(rest)
-    if given is None:
-        if rest.lstrip().startswith(("-", "+")):
-            raise BadQuestion("ε is a number above 0, as in DP-SELECT 0.5 COUNT(*) FROM …")
-        return "SELECT " + rest, None
-    epsilon = None if given[1] is None else epsilon_of(given[1])
-    return "SELECT " + rest[given.end() :], epsilon
+def _checked(tokens: list[Token]) -> list[Token]:
+    """The tokens, if they are not too deep and name nothing that only we name."""
+    depth = 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE):
+            depth += 1
+        elif kind in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END):
+            depth -= 1
+        if depth > DEEPEST:
+            raise BadQuestion(f"a question nests at most {DEEPEST} deep")
+        if MARK in token.text and kind is not TokenType.STRING:
+            raise BadQuestion(f"no name in a question holds {MARK}: call it something else")
+    return tokens
 
 
-def _options(text: str) -> tuple[str, Options]:
-    found = _OPTIONS.search(text)
-    if found is None:
-        return text, Options()
-    given: dict[str, str] = {}
-    for pair in found[1].split(","):
-        name, _, value = (part.strip().lower() for part in pair.partition("="))
-        if name in given:
-            raise BadQuestion(f"WITH gives {name} twice")
-        given[name] = value
-    if unknown := given.keys() - Options.__dataclass_fields__.keys():
-        known = ", ".join(Options.__dataclass_fields__)
-        raise BadQuestion(f"WITH has no option {sorted(unknown)[0]}; it has {known}")
-    return text[: found.start()], Options(
-        epsilon_of(given["epsilon"]) if "epsilon" in given else None,
-        _share("delta", given["delta"]) if "delta" in given else None,
-        _share("confidence", given["confidence"]) if "confidence" in given else None,
-        _flag(given.get("nonnegative", "false")),
+def _changes(word: str) -> str:
+    return (
+        f"{word[:40].upper()} is not answered, since a question changes nothing and looks at nothing but "
+        "declared tables: SELECT and DP-SELECT are, EXPLAIN before them, DESCRIBE of a table, and SHOW BUDGET"
     )
 
 
-def epsilon_of(text: str) -> Fraction:
-    """ε exactly as it is written."""
-    low, high = EPSILON_RANGE
-    epsilon = _exact("ε", text)
-    if not low <= epsilon <= high:
-        raise BadQuestion(f"ε lies between 2⁻⁴⁰ and {high}, not {text[:40]}")
-    return epsilon
-
-
-def _share(name: str, text: str) -> Fraction:
-    share = _exact(name, text)
-    if not 0 < share < 1:
-        raise BadQuestion(f"{name} lies between 0 and 1, not {text[:40]}")
-    return share
-
-
-def _exact(name: str, text: str) -> Fraction:
-    if not _NUMBER.fullmatch(text):
-        raise BadQuestion(f"{name} is a number above 0, not {text[:40]}")
-    return Fraction(text)
-
-
-def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise BadQuestion(f"nonnegative is true or false, not {text[:40]}")
-    return text == "true"
-
-
-def _select(text: str) -> tuple[exp.Select, str]:
-    if _depth(text) > DEEPEST:
-        raise BadQuestion(f"a question nests at most {DEEPEST} deep")
-    dialect = DuckDB()
+def _select(tokens: list[Token], sql: str) -> exp.Select:
     try:
-        tokens = dialect.tokenize(text)
-        trees = [tree for tree in dialect.parser().parse(tokens, text) if tree is not None]
-    except (SqlglotError, RecursionError) as error:
-        raise BadQuestion(f"this is not SQL that can be read: {_place(error)}") from None
+        trees = [tree for tree in DuckDB().parser().parse(tokens, sql) if tree is not None]
+    except STUMBLES as error:
+        raise BadQuestion(f"{NOT_SQL}: {_place(error)}") from None
     if not trees:
         raise BadQuestion("there is no question: SELECT COUNT(*) FROM …")
     if len(trees) > 1:
         raise BadQuestion(f"ask one question at a time, not {len(trees)}")
-    if not isinstance(trees[0], exp.Select):
+    if isinstance(trees[0], exp.SetOperation):
         raise BadQuestion(
-            "only SELECT and DP-SELECT are answered: nothing here changes or describes a database"
+            "answers are not put together by UNION, INTERSECT or EXCEPT: ask one question each, "
+            "or UNION ALL rows in FROM"
         )
-    return trees[0], " ".join(_spelt(token) for token in tokens)
+    if not isinstance(trees[0], exp.Select):
+        raise BadQuestion(f"{NOT_SQL}: a question is one SELECT, without brackets about it")
+    check(trees[0])
+    return trees[0]
 
 
 def _spelt(token: Token) -> str:
@@ -154,20 +110,9 @@ def _spelt(token: Token) -> str:
     return token.text.lower()
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for mark in text:
-        if mark in "([":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif mark in ")]":
-            depth -= 1
-    return deepest
-
-
-def _place(error: SqlglotError | RecursionError) -> str:
+def _place(error: Exception) -> str:
     places = getattr(error, "errors", [])
     if not places:
-        return "it nests too deep" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
+        return "it nests too deep" if isinstance(error, RecursionError) else "something is missing in it"
     first = places[0]
     return f"line {first.get('line')}, column {first.get('col')}: {first.get('description')}"

@@ -108,7 +108,8 @@ def _like(node: exp.Binary, read: Read) -> Typed:
     value, pattern = read(node.this), read(node.expression)
     if value.type is not Type.TEXT or not pattern.literal or pattern.type is not Type.TEXT:
         raise BadQuestion(f"{shown(node)}: LIKE compares a text column with a constant pattern")
-    return _truth(type(node)(this=value.sql, expression=pattern.sql))
+    found = _truth(type(node)(this=value.sql, expression=pattern.sql))
+    return _truth(exp.Not(this=found.sql)) if node.args.get("negate") else found
 
 
 PREDICATES: dict[type[exp.Expr], Callable[..., Typed]] = {

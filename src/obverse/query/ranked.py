@@ -64,7 +64,8 @@ def ranked(node: exp.Expr) -> ByRank | None:
 def _within_group(node: exp.WithinGroup) -> ByRank:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x); DESC counts from the other end."""
     terms = node.expression.expressions if isinstance(node.expression, exp.Order) else []
-    if type(node.this) not in (exp.PercentileCont, exp.PercentileDisc) or len(terms) != 1:
+    known = type(node.this) in (exp.PercentileCont, exp.PercentileDisc) and len(node.this.args) <= 2
+    if not known or node.this.args.get("expression") is not None or len(terms) != 1:
         raise BadQuestion(f"{shown(node)}: as in PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age)")
     ranks = _shares(node.this.this, node)
     if terms[0].args.get("desc"):

@@ -211,7 +211,7 @@ class _Resolver:
             return self._place(AGGREGATE, self._aggregate(node))
         if isinstance(node, exp.Window):
             raise BadQuestion(f"{shown(node)}: OVER is not answered; group instead")
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and not node.table:
             for item in items:
                 if item.name.lower() == node.name.lower():
                     return item.tree

@@ -106,7 +106,10 @@ class Sources:
             )
         for name, clause in query.args.items():
             if clause and name not in SUBQUERY:
-                raise BadQuestion(f"{name.strip('_').upper()} is not answered in a subquery")
+                raise BadQuestion(
+                    f"{name.strip('_').upper()} is not answered in a subquery, where it would pick rows by each other: "
+                    "put it at the end, where it works on what is released"
+                )
         relation = self.of(query)
         where = query.args.get("where")
         kept = None if where is None else condition(where.this, relation.reader)
@@ -191,7 +194,8 @@ def _by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, al
     keys = (
         [relation.field(node) for node in group.expressions if isinstance(node, exp.Column)] if group else []
     )
-    if group is None or len(keys) != len(group.expressions) or not any(key.owner for key in keys):
+    whole = group is not None and any(value for name, value in group.args.items() if name != "expressions")
+    if group is None or whole or len(keys) != len(group.expressions) or not any(key.owner for key in keys):
         raise BadQuestion(
             "a subquery aggregates what one person has: GROUP BY the column that says whose a row is"
             + (f", {_owner_name(relation)}" if _owner_name(relation) else "")
