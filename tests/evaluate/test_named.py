@@ -63,6 +63,8 @@ def test_the_report_names_people_by_the_voter_roll(hospital):
     assert "linkage to a list with names" not in dict(report.found.untried)
     assert "a list of people and their zip, birth_date, sex" in report.json(curator=False)
     assert len(naming.wins) == got.right
+    page = report.html(curator=True)
+    assert "by name" in page and "The one person a row allows in voters.csv" in page
 
 
 def test_a_release_without_dates_and_places_names_nobody(hospital):

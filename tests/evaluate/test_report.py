@@ -49,11 +49,25 @@ def _browse(page, *options):
     return ran.stdout.decode()
 
 
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Fifteen columns with names as long as most have, half of them of no role, released as they are."""
+    drawn, folder = np.random.default_rng(5), tmp_path_factory.mktemp("wide")
+    names = [f"marital-status-{i}" for i in range(15)]
+    table = pa.table({name: drawn.integers(0, 4 + 9 * i, 1200) for i, name in enumerate(names)})
+    for name, part in (("people", table.slice(0, 600)), ("others", table.slice(600))):
+        pa.csv.write_csv(part, folder / f"{name}.csv")
+    known = against(
+        folder / "people.csv", control=folder / "others.csv", quasi=names[:6], sensitive=names[6:8]
+    )
+    return examine(folder / "people.csv", known, Said(command=f"obverse attack {' '.join(names[:8])}"))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["copy", "fresh", "banded"])
-def test_it_prints_on_one_page(reports, name, tmp_path):
+@pytest.mark.parametrize("name", ["copy", "fresh", "banded", "wide"])
+def test_it_prints_on_one_page(reports, wide, name, tmp_path):
     page = tmp_path / "page.html"
-    page.write_text(reports[name].html(curator=True))
+    page.write_text({**reports, "wide": wide}[name].html(curator=True))
     _browse(page, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'page.pdf'}")
     pages = re.findall(
         rb"/Type\s*/Pages.*?/Count (\d+)|/Count (\d+)", (tmp_path / "page.pdf").read_bytes(), re.S
@@ -136,6 +150,17 @@ def test_a_wide_table_is_searched_as_far_as_the_budget_and_the_rest_is_owned_up_
     search = cheapest(wide, Held("wide", wide, quasi=tuple(wide.column_names)))
     assert search.alone == BUDGET[0] < search.changes
     assert 0 < search.together <= sum(BUDGET[1:])
+
+
+def test_dates_are_put_into_years_and_no_fix_does_more_than_another_that_is_enough():
+    days = np.datetime64("1950-01-01") + np.random.default_rng(6).integers(0, 20_000, 900)
+    people = pa.table(
+        {"born": days.astype("datetime64[D]"), "sex": ["F", "M"] * 450, "ill": ["a", "b", "c"] * 300}
+    )
+    search = cheapest(people, Held("people", people, quasi=("born", "sex"), sensitive=("ill",)))
+    changes = [set(fix.changes) for fix in search.best]
+    assert {"put born into decades"} in changes
+    assert not any(one < other for one in changes for other in changes)
 
 
 def test_a_fix_that_leaves_next_to_nothing_is_none(reports):

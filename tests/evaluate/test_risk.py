@@ -31,7 +31,7 @@ def fresh():
 
 def test_a_copy_is_stopped(copy):
     verdict, rule = copy.verdict
-    assert verdict == "Do not release" and "9%" in rule
+    assert verdict == "Do not release" and "9 %" in rule
     assert set(copy.worst) == set(QUESTIONS)
 
 

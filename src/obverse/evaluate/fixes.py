@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import MAXYEAR, datetime, timedelta
 from math import floor, log10
 
 import numpy as np
@@ -19,7 +20,7 @@ from obverse.attack.base import Game, View, shuffle
 from obverse.attack.mixed import shared
 from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, World
-from obverse.evaluate.tried import THRESHOLD
+from obverse.evaluate.tried import THRESHOLD, few
 from obverse.noise.entropy import Keyed
 
 BUDGET = 16, 6, 4  # changes tried alone, then pairs, then threes
@@ -40,11 +41,12 @@ class Fix:
 
 @dataclass(frozen=True)
 class _Change:
-    """Columns to leave out; or, with a width, numbers to put into bands; or, of no column, rows to leave out."""
+    """Columns to leave out; with a width or years, to put into bands; or, of no column, rows to leave out."""
 
     said: str
     columns: tuple[str, ...] = ()
     width: float = 0.0
+    years: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,16 @@ def cheapest(
         start = step[0][0]
         better = [chosen[-1] for chosen, _ in step]
         changes = better + [change for change in changes if change not in better]
-    useful = (fix for _, fix in found if fix.utility >= LEAST)
-    best = sorted(useful, key=lambda f: (not f.enough, -f.utility if f.enough else f.risk))
+    useful = [fix for _, fix in found if fix.utility >= LEAST]
+    simple = [fix for fix in useful if not any(_less(other, fix) for other in useful)]
+    best = sorted(simple, key=lambda f: (not f.enough, -f.utility if f.enough else f.risk))
     alone = sum(len(chosen) == 1 for chosen, _ in found)
     return Search(tuple(best[:count]), len(every), alone, len(found) - alone)
+
+
+def _less(one: Fix, other: Fix) -> bool:
+    """Whether the one is enough by some of the other's changes."""
+    return one.enough and set(one.changes) < set(other.changes)
 
 
 def _possible(changes: Sequence[_Change], start: tuple[_Change, ...], width: int) -> list[_Change]:
@@ -104,13 +112,16 @@ def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
     marked = {*known.quasi, *known.sensitive}
     plain = tuple(name for name in release.column_names if known.quasi and name not in marked)
     if len(plain) > 1:
-        yield _Change(f"leave out {', '.join(plain)}", plain)
+        yield _Change(f"leave out what people are not known by ({few(plain, 3)})", plain)
     yield _Change("leave out rows that are like no other")
     for name in sorted(release.column_names, key=lambda name: -_entropy(release[name])):
         if name in known.sensitive or name in plain:
             continue
         yield _Change(f"leave out {name}", (name,))
         cells = release[name]
+        if pa.types.is_date(cells.type) or pa.types.is_timestamp(cells.type):
+            yield _Change(f"put {name} into years", (name,), years=1)
+            yield _Change(f"put {name} into decades", (name,), years=10)
         if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
             continue
         ends = pc.min_max(cells).as_py()
@@ -132,10 +143,11 @@ def _made(release: pa.Table, changes: tuple[_Change, ...]) -> pa.Table:
     for change in sorted(changes, key=lambda change: not change.columns):
         if not change.columns:
             release = _shared(release)
-        elif change.width:
+        elif change.width or change.years:
             (name,) = change.columns
-            place = release.column_names.index(name)
-            release = release.set_column(place, name, _banded(release[name], change.width))
+            cells = release[name]
+            banded = _dated(cells, change.years) if change.years else _banded(cells, change.width)
+            release = release.set_column(release.column_names.index(name), name, banded)
         else:
             release = release.drop_columns(list(change.columns))
     return release
@@ -146,6 +158,21 @@ def _banded(cells: pa.ChunkedArray, width: float) -> pa.Array:
     coded = starts.combine_chunks().dictionary_encode()
     labels = [f"[{start:.12g}, {start + width:.12g})" for start in coded.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string())).cast(pa.string())
+
+
+def _dated(cells: pa.ChunkedArray, years: int) -> pa.Array:
+    """Dates as spans of so many years, in the whole numbers that attacks see dates as."""
+    starts = pc.floor_temporal(cells.cast(pa.timestamp("us")), multiple=years, unit="year").combine_chunks()
+    coded = starts.dictionary_encode()
+    labels = [
+        start and f"[{_micros(start)}, {_micros(start.replace(year=min(start.year + years, MAXYEAR)))})"
+        for start in coded.dictionary.to_pylist()
+    ]
+    return pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string())).cast(pa.string())
+
+
+def _micros(moment: datetime) -> int:
+    return int((moment - datetime(1970, 1, 1)) / timedelta(microseconds=1))
 
 
 def _shared(release: pa.Table) -> pa.Table:

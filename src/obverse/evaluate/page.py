@@ -34,6 +34,7 @@ th, td { text-align: left; vertical-align: top; padding: 3px 8px 3px 0; border-b
 thead th { font-size: 10.5px; font-weight: 600; color: var(--soft); vertical-align: bottom }
 thead small { display: inline }
 tbody th { white-space: nowrap }
+.exposed td:nth-child(2) { overflow-wrap: anywhere }
 .attacks td:nth-child(n+3):nth-child(-n+6), .fixes td:nth-child(n+2) { white-space: nowrap }
 .two, .three { display: grid; gap: 0 22px }
 .two { grid-template-columns: 1fr 1fr }
@@ -70,6 +71,7 @@ svg { width: 180px; height: 18px; display: block }
   .verdict .word { font-size: 12.5pt }
   code { font-size: 6.8pt }
   section, tr { break-inside: avoid }
+  .threat { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden }
   svg { width: 130px; height: 14px }
 }
 """

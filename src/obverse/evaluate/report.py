@@ -6,7 +6,7 @@ Two copies are made from the same figures: the curator's names the rows that are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from math import isfinite
@@ -19,7 +19,7 @@ from obverse.evaluate.exposed import Exposed
 from obverse.evaluate.fixes import Search
 from obverse.evaluate.page import LEGEND, STYLE
 from obverse.evaluate.risk import QUESTIONS, Assessment
-from obverse.evaluate.tried import Tried, Word
+from obverse.evaluate.tried import Tried, Word, few
 
 NAMES = {
     "Closest": "Nearer to the release than to strangers",
@@ -107,6 +107,7 @@ class Report:
         """ONS's three questions, by name."""
         worst = self.found.worst
         rows = [worst[name] for name in ("singling out", "linkability") if name in worst]
+        rows += [each for each in self.found.tried if each.evidence.attack == "Naming" and each not in rows]
         return (
             _answered("Can any individual be identified?", rows, self.found.threshold),
             _answered(
@@ -142,6 +143,12 @@ class Report:
     def _attacks(self) -> str:
         rows = "".join(
             _row(question, each, self.found.threshold) for question, each in self.found.worst.items()
+        )
+        shown = list(self.found.worst.values())
+        rows += "".join(
+            _row("by name", each, self.found.threshold)
+            for each in self.found.tried
+            if each.evidence.attack == "Naming" and each not in shown
         )
         missing = [name for name in QUESTIONS if name not in self.found.worst]
         rows += "".join(
@@ -204,19 +211,20 @@ class Report:
             body = "<p>No attack was right about a record.</p>"
         else:
             rows = "".join(
-                f"<tr><td>{one.row + 1:,}</td><td>{escape(', '.join(one.columns))}</td>"
-                f"<td>{len(one.attacks)}</td></tr>"
-                for one in self.exposed
+                f"<tr><td>{escape(', '.join(columns))}</td><td>{', '.join(f'{row + 1:,}' for row in found)}</td>"
+                f"<td>{attacks}</td></tr>"
+                for (columns, attacks), found in _together(self.exposed).items()
             )
             body = (
-                f"<table><thead><tr><th scope=col>Row of {escape(self.about.against)}</th><th scope=col>Exposed by</th>"
+                f"<table class=exposed><thead><tr><th scope=col>Exposed by</th>"
+                f"<th scope=col>Rows of {escape(self.about.against)}</th>"
                 f"<th scope=col>Attacks</th></tr></thead><tbody>{rows}</tbody></table>"
             )
         return f"<section><h2>The most exposed records</h2>{body}</section>"
 
     def _unique(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(', '.join(one.columns))}</td><td>{_percent(one.share)}</td>"
+            f"<tr><td>{escape(few(one.columns, 4))}</td><td>{_percent(one.share)}</td>"
             f"<td>{_percent(one.under_five / one.rows)}</td></tr>"
             for one in self.unique
         )
@@ -264,7 +272,12 @@ def _row(question: str, each: Tried, threshold: float) -> str:
     word = each.word(threshold)
     control = "–" if got.control is None else _percent(got.control.share)
     ledger = "no ledger" if got.ledger is None else f"the ledger says {got.ledger:g}"
-    more = f" <small>ε ≥ {got.certified:.2f}; {ledger}</small>" if question == "membership" else ""
+    more = ""
+    if question == "membership":
+        caught = "; ".join(
+            f"{_percent(rate.share)} at {_percent(limit)}" for limit, rate in got.at_false_positives
+        )
+        more = f" <small>ε ≥ {got.certified:.2f}; {ledger}; true positives at false ones: {caught}</small>"
     more += f" <small>{escape(each.note)}</small>" if each.note else ""
     return (
         f"<tr><th scope=row>{question}</th><td><b>{escape(_name(each))}</b>{more}"
@@ -274,6 +287,14 @@ def _row(question: str, each: Tried, threshold: float) -> str:
         f"<td>{_percent(got.risk)}<small>{_span(low, high)}</small></td>"
         f'<td>{bar(marks, threshold)}</td><td class="{word}">{SIGNS[word]} {word}</td></tr>'
     )
+
+
+def _together(listed: Sequence[Exposed]) -> dict[tuple[tuple[str, ...], int], list[int]]:
+    """The rows that the same columns expose to as many attacks."""
+    found: dict[tuple[tuple[str, ...], int], list[int]] = {}
+    for one in listed:
+        found.setdefault((one.columns, len(one.attacks)), []).append(one.row)
+    return found
 
 
 def _facts(about: About) -> str:
@@ -323,7 +344,7 @@ def _others(inference: Tried | None) -> Answer:
     return Answer(
         question,
         "Yes, as any true table does" if learned else "Not by what was tried",
-        f"{inference.about or _name(inference)} of people who are not in it is inferred right for "
+        f"The {inference.about or 'secret'} of people who are not in it is inferred right for "
         f"{_percent(control.share)}, where a guess gets {_percent(inference.evidence.baseline)}.",
     )
 

@@ -23,7 +23,7 @@ from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, Singl
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import Held
 from obverse.evaluate.named import by_name, unjudged
-from obverse.evaluate.tried import THRESHOLD, Tried
+from obverse.evaluate.tried import THRESHOLD, Tried, few
 from obverse.noise.entropy import Keyed
 
 Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
@@ -71,7 +71,7 @@ class Assessment:
         blind = [
             tried for tried in self.tried if tried.evidence.positive and tried.evidence.positive.low < 0.5
         ]
-        share = f"{self.threshold:.0%}"
+        share = f"{100 * self.threshold:g} %"
         if self.identifiers:
             return (
                 "Do not release",
@@ -328,4 +328,4 @@ def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | No
     if not found or not len(targets):
         return None
     right = np.intersect1d(targets, found[0].wins)
-    return f"people who are alone with their {', '.join(quasi)}", Rate(len(right), len(targets))
+    return f"people who are alone with their {few(quasi)}", Rate(len(right), len(targets))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,3 +30,14 @@ class Tried:
         """Low or high where the whole interval of the risk lies on one side of the threshold."""
         low, high = self.evidence.risk_interval
         return "high" if low > threshold else "low" if high <= threshold else "unclear"
+
+
+def few(names: Sequence[str], most: int = 6) -> str:
+    """Names with commas; of more than a reader takes in, the first and how many others.
+
+    >>> few(["age", "sex", "zip", "job"], most=3)
+    'age, sex and 2 others'
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
