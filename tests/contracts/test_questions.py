@@ -99,7 +99,7 @@ class Silent(Mechanism[int, int]):
     def profile(self, epsilon: float, sensitivity: Sensitivity) -> float:
         return 1.0
 
-    def interval(self, confidence: float) -> int:
+    def interval_of_sum(self, confidence: float, parts: int) -> int:
         return 0
 
 
@@ -126,6 +126,10 @@ OWN = (
     "SELECT COVAR_POP(pay, age), COVAR_SAMP(pay, age), CORR(age, pay), REGR_SLOPE(pay, age), REGR_R2(pay, age) FROM t",
     "SELECT sex, REGR_INTERCEPT(age, pay), REGR_COUNT(pay, age), REGR_AVGX(pay, age), REGR_AVGY(pay, age) FROM t GROUP BY sex ORDER BY 1",
     "SELECT REGR_SXX(pay, age), REGR_SYY(pay, age), REGR_SXY(pay, age) FROM t WHERE id > 1",
+    "SELECT sex, age // 40 AS k, GROUPING(sex, k) AS g, COUNT(*), SUM(pay), AVG(age) FROM t GROUP BY ROLLUP (sex, k) HAVING COUNT(*) > 0 ORDER BY g, 1, 2",
+    "SELECT COALESCE(sex, 'all'), COUNT(*), CORR(age, pay) FROM t GROUP BY CUBE (sex) HAVING COUNT(*) > 1 ORDER BY 1",
+    "SELECT sex, id % 2 = 0 AS even, SUM(age) FROM t GROUP BY GROUPING SETS ((even), sex, ()) ORDER BY GROUPING(sex), GROUPING(even), 1, 2",
+    "SELECT sex, age // 40 AS k, COUNT(*) FROM t GROUP BY ALL HAVING COUNT(*) > 0 ORDER BY 1, 2",
     "SELECT VAR_SAMP(pay), VARIANCE(age), STDDEV_SAMP(pay), VAR_POP(pay), STDDEV_POP(age) FROM t",
     "SELECT sex, MODE(age // 30), COUNT_IF(pay > 9) FROM t GROUP BY sex ORDER BY sex",
     "SELECT MODE() WITHIN GROUP (ORDER BY sex) FILTER (WHERE age > 20), MODE(id % 5 = 1) FROM t",
@@ -144,7 +148,7 @@ def test_without_noise_the_answer_is_the_engines_own(tmp_path: Path, unit: Unit,
     assert len(answer.rows) == len(expected)
     for mine, theirs in zip(answer.rows, expected, strict=True):
         for ours, engines in zip(mine, theirs, strict=True):
-            assert ours == (engines if isinstance(engines, str) else pytest.approx(engines, rel=1e-6))
+            assert ours == (engines if isinstance(engines, str | None) else pytest.approx(engines, rel=1e-6))
 
 
 def test_a_question_costs_the_same_on_every_table() -> None:

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from math import exp, inf, log, nan, sqrt
 
+import numpy as np
 import pytest
 
 from obverse.errors import BadParameter
@@ -94,3 +95,16 @@ def test_a_bad_variance_is_refused_by_name(variance):
 def test_a_bad_delta_is_refused(delta):
     with pytest.raises(BadParameter, match="δ"):
         Gaussian(Fraction(1)).loss(ONE).epsilon(delta)
+
+
+@pytest.mark.parametrize("variance", [0.1, 0.5, 4, 100])
+@pytest.mark.parametrize("parts", [2, 10, 1000])
+def test_the_interval_of_a_sum_holds(variance, parts):
+    """Against the law of the sum itself, by the power of one draw's characteristic function."""
+    size = 1 << 14
+    steps = np.minimum(np.arange(size), size - np.arange(size)).astype(float)
+    one = np.exp(-(steps**2) / (2 * variance))
+    law = np.fft.ifft(np.fft.fft(one / one.sum()).real ** parts).real
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        width = Gaussian(Fraction(variance)).interval_of_sum(confidence, parts)
+        assert law[0] + 2 * law[1 : width + 1].sum() >= confidence - 1e-9

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from math import exp, inf, log, nan
 
+import numpy as np
 import pytest
 
 from obverse.errors import BadParameter
@@ -101,3 +102,15 @@ def test_many_values_are_shown_to_the_audit_once_and_together():
     noisy = Laplace(Fraction(2)).release_many([10, 20, 30], entropy)
     assert entropy.seen == [(Laplace(Fraction(2)), (10, 20, 30))]
     assert len(noisy) == 3 and all(isinstance(value, int) for value in noisy)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1, 10])
+@pytest.mark.parametrize("parts", [2, 3, 10, 100, 1000])
+def test_the_interval_of_a_sum_holds(scale, parts):
+    """Against the law of the sum itself, by the power of one draw's characteristic function."""
+    size = 1 << 17
+    q, steps = np.exp(-1 / scale), np.minimum(np.arange(size), size - np.arange(size))
+    law = np.fft.ifft(np.fft.fft((1 - q) / (1 + q) * q**steps).real ** parts).real
+    for confidence in (0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
+        width = Laplace(Fraction(scale)).interval_of_sum(confidence, parts)
+        assert law[0] + 2 * law[1 : width + 1].sum() >= confidence - 1e-9

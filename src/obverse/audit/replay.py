@@ -56,6 +56,7 @@ QUESTIONS = (
     "SELECT sex, REGR_R2(pay, age * age), REGR_COUNT(pay, age), VAR_SAMP(pay) FROM t GROUP BY sex",
     "SELECT MODE(sex), MODE(age) FILTER (WHERE pay > 0), APPROX_TOP_K(FLOOR(age / 30), 3) FROM t",
     "SELECT sex, MODE(age), APPROX_TOP_K(age % 5, 2) FROM t GROUP BY sex",
+    "SELECT sex, age < 40, COUNT(*), AVG(pay), CORR(age, pay) FROM t GROUP BY CUBE (1, 2)",
     "SELECT sex, APPROX_QUANTILES(pay, 4), QUANTILE_CONT(age, [0.9, 0.1]) FROM t GROUP BY sex",
 )
 

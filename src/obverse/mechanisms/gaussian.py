@@ -56,6 +56,10 @@ class Gaussian(Mechanism[int, int]):
             return None
         return GaussianShift(float(self.variance), shift)
 
+    def interval_of_sum(self, confidence: float, parts: int) -> int:
+        """The same of the sum of so many draws, whose variances add up; no tail of one is above the normal's."""
+        return Gaussian(parts * self.variance).interval(confidence)
+
     def interval(self, confidence: float) -> int:
         """h with P(|x| ≤ h) ≥ confidence: the discrete tail is below the continuous one.  [CKS20, Proposition 25]"""
         inside = float(chance(confidence, "a confidence"))

@@ -85,6 +85,11 @@ def width(wanted: Wanted) -> int:
 
 def _recipe(question: Question, aggregate: Aggregate, place: Place) -> Recipe:
     function = aggregate.function
+    if question.rolled and (aggregate.distinct or function in (*RANKED, MODE)):
+        raise BadQuestion(
+            f"{aggregate.text} of all is not made of those of its parts, as totals by ROLLUP and CUBE are: "
+            "ask for it in a question of its own"
+        )
     if function == "COUNT":
         return Total(place(_count(question, aggregate)))
     if function == "SUM":

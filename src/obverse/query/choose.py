@@ -50,9 +50,9 @@ class NoisyTotal:
     def loss(self) -> Loss:
         return self.mechanism.loss(self.sensitivity)
 
-    def margin(self, confidence: float) -> Fraction:
-        """The noise's ± at this confidence."""
-        return self.mechanism.interval(confidence) * self.grid
+    def margin(self, confidence: float, parts: int = 1) -> Fraction:
+        """The noise's ± at this confidence, in the sum of so many groups."""
+        return self.mechanism.interval_of_sum(confidence, parts) * self.grid
 
     def off(self, confidence: float) -> float:
         """The same, as a preview states it."""
@@ -80,7 +80,7 @@ class NoisyQuantile:
     def loss(self) -> Loss:
         return self.mechanism.loss(self.sensitivity)
 
-    def margin(self, confidence: float) -> None:
+    def margin(self, confidence: float, parts: int = 1) -> None:
         """No ±: how far a wrong rank moves a value, only the values could tell."""
 
     def off(self, confidence: float) -> float:
@@ -123,7 +123,7 @@ class NoisyChoice:
         assert self.measure.value is not None
         return self.measure.value
 
-    def margin(self, confidence: float) -> None:
+    def margin(self, confidence: float, parts: int = 1) -> None:
         """No ±: a value that is chosen is not a number."""
 
     def off(self, confidence: float) -> float:

@@ -75,8 +75,10 @@ def _bounds(plan: AskPlan) -> list[str]:
 
 def _groups(plan: AskPlan) -> str:
     if plan.naming is None:
-        return f"{len(plan.groups()):,}, each answered, empty ones too"
-    return f"found in the data, named where enough people are in them; {cost(plan.naming.loss)}"
+        said = f"{len(plan.groups()):,}, each answered, empty ones too"
+    else:
+        said = f"found in the data, named where enough people are in them; {cost(plan.naming.loss)}"
+    return f"{said}; totals are sums of these" if plan.question.rolled else said
 
 
 def _of(plan: AskPlan, place: int) -> str:

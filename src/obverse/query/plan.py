@@ -26,6 +26,7 @@ from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, Nois
 from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
 from obverse.query.resolve import Order, Question
+from obverse.query.rollup import Shown, rolled_up
 from obverse.release import Accuracy, Kind
 
 Group = tuple[Category, ...]
@@ -204,7 +205,7 @@ class AskPlan:
     ) -> Answer:
         """The answer that noisy totals make: post-processing, as often as one likes."""
         question = self.question
-        lines = [(self._row(key, steps), steps) for key, steps in zip(groups, noisy, strict=True)]
+        lines = [(self._row(shown), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
             lines = ordered(lines, order)
@@ -223,9 +224,10 @@ class AskPlan:
         """The same answer, with the ± of another confidence."""
         return self.present(answer.groups, answer.totals, confidence)
 
-    def _row(self, key: Group, steps: tuple[int, ...]) -> Row:
-        numbers = self._numbers(steps)
-        return Row(key, [recipe.value(numbers) for recipe in self.recipes])
+    def _row(self, shown: Shown) -> Row:
+        numbers = self._numbers(shown.steps)
+        values = [recipe.value(numbers) for recipe in self.recipes]
+        return Row(shown.key, values, shown.rolled, shown.parts)
 
     def _numbers(self, steps: tuple[int, ...]) -> list[Fraction]:
         numbers = [step * total.grid for step, total in zip(steps, self.numbers, strict=True)]
@@ -250,7 +252,10 @@ class AskPlan:
         if not used or isinstance(found, bool):
             return None
         each = float(1 - (1 - confidence) / len(used))
-        margins = [total.margin(each) if i in used else Fraction(0) for i, total in enumerate(self.numbers)]
+        margins = [
+            total.margin(each, row.parts) if i in used else Fraction(0)
+            for i, total in enumerate(self.numbers)
+        ]
         ranges = [
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)

@@ -71,17 +71,21 @@ def _inverse(x: Number) -> Number:
 
 @dataclass(frozen=True)
 class Row:
-    """One group's released values by place: its key and its aggregates."""
+    """One group's released values by place: its key and its aggregates.
 
-    key: tuple[Category, ...]
+    A total is over all values of the keys that are `rolled` up, and the sum of so many `parts`.
+    """
+
+    key: tuple[Category | None, ...]
     aggregates: Sequence[Scalar]
+    rolled: frozenset[int] = frozenset()
+    parts: int = 1
 
 
 def value(tree: exp.Expr, row: Row) -> Scalar:
     """What an expression comes to in one group; NULL where it has no value."""
     if isinstance(tree, exp.Column):
-        place = int(tree.name)
-        return row.key[place] if tree.table == "§key" else row.aggregates[place]
+        return _placed(tree, row)
     if isinstance(tree, exp.Literal):
         return tree.name if tree.is_string else Fraction(tree.name)
     if isinstance(tree, exp.Null):
@@ -109,6 +113,13 @@ def value(tree: exp.Expr, row: Row) -> Scalar:
         return _applied(lambda x, lo, hi: lo <= x <= hi, found, low, high)
     operands = [value(part, row) for part in (tree.this, tree.expression) if isinstance(part, exp.Expr)]
     return _applied(_OPERATIONS[type(tree)], *operands)
+
+
+def _placed(tree: exp.Column, row: Row) -> Scalar:
+    place = int(tree.name)
+    if tree.table == "§grouping":
+        return Fraction(place in row.rolled)
+    return row.key[place] if tree.table == "§key" else row.aggregates[place]
 
 
 def _applied(operation: Callable[..., Scalar], *operands: Scalar) -> Scalar:
@@ -181,9 +192,10 @@ ANSWERED = frozenset(
 def reach(tree: exp.Expr, row: Row, ranges: Sequence[Range]) -> Range | None:
     """The range an expression lies in when its aggregates lie in theirs, where that can be told."""
     if isinstance(tree, exp.Column):
-        if tree.table == "§key":
-            return _point(row.key[int(tree.name)])
-        return ranges[int(tree.name)]
+        if tree.table == "§aggregate":
+            return ranges[int(tree.name)]
+        key = _placed(tree, row)
+        return None if isinstance(key, tuple) else _point(key)
     if isinstance(tree, exp.Literal):
         return None if tree.is_string else _point(Fraction(tree.name))
     if isinstance(tree, exp.Round):
@@ -199,8 +211,8 @@ def reach(tree: exp.Expr, row: Row, ranges: Sequence[Range]) -> Range | None:
     return None if None in operands else operation(*operands)
 
 
-def _point(number: Category | Fraction) -> Range | None:
-    if isinstance(number, str):
+def _point(number: Single) -> Range | None:
+    if number is None or isinstance(number, str):
         return None
     return Range(Fraction(number), Fraction(number))
 

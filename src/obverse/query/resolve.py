@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import prod
 
 from sqlglot import exp
 
-from obverse.data.schema import Category, Schema, Type
+from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
 from obverse.query.aggregates import Aggregate, aggregate, is_aggregate
+from obverse.query.keys import Kept, Key, grouping, grouping_number, named, one_zero
 from obverse.query.relation import Relation
 from obverse.query.released import ANSWERED
 from obverse.query.sources import Sources
-from obverse.query.typed import Read, Typed, condition, shown, written
+from obverse.query.typed import Read, condition, shown
 
-MOST_GROUPS = 1_000_000
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
 KEY, AGGREGATE = "§key", "§aggregate"
-
-
-@dataclass(frozen=True)
-class Key:
-    """One GROUP BY expression and every value it may take; None where its values are to be found in the data."""
-
-    sql: exp.Expr
-    domain: tuple[Category, ...] | None
 
 
 @dataclass(frozen=True)
@@ -60,6 +50,12 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    sets: tuple[Kept, ...] = (frozenset(),)
+
+    @property
+    def rolled(self) -> bool:
+        """Whether there are totals over some of its keys."""
+        return any(len(kept) < len(self.keys) for kept in self.sets)
 
     @property
     def found(self) -> bool:
@@ -80,7 +76,8 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             "every table here is public: there is nobody to protect, so put the question to it directly"
         )
     where = select.args.get("where")
-    resolver = _Resolver(source.reader, _keys(select, source.reader))
+    grouped = grouping(select, source.reader)
+    resolver = _Resolver(source.reader, grouped.keys, select)
     items = tuple(resolver.item(node) for node in select.expressions)
     if not resolver.aggregates:
         raise BadQuestion(
@@ -99,6 +96,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
         order,
         count(select, "limit"),
         count(select, "offset") or 0,
+        grouped.sets,
     )
 
 
@@ -107,52 +105,10 @@ def _clause(name: str) -> str:
     return words.get(name, name.strip("_").upper())
 
 
-def _keys(select: exp.Select, read: Read) -> tuple[Key, ...]:
-    group = select.args.get("group")
-    if group is None:
-        return ()
-    if extra := [name for name, value in group.args.items() if value and name != "expressions"]:
-        raise BadQuestion(f"GROUP BY {extra[0].strip('_').upper()} is not answered: list the keys")
-    found = [read(_named(node, select)) for node in group.expressions]
-    if any(key.literal for key in found):
-        raise BadQuestion("GROUP BY a constant makes one group of all: leave it out")
-    keys = tuple(Key(_one_zero(key), key.domain) for key in found)
-    groups = prod(len(key.domain) for key in keys if key.domain is not None)
-    if groups > MOST_GROUPS:
-        raise BadQuestion(f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered at once")
-    return keys
-
-
-def _one_zero(key: Typed) -> exp.Expr:
-    """A key whose −0 is 0, so that both read alike."""
-    if key.type is not Type.REAL or key.domain is not None:
-        return key.sql
-    return exp.Paren(this=exp.Add(this=key.sql, expression=written(Fraction(0))))
-
-
-def _named(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """A GROUP BY term: an expression, the place of an answer's column, or its alias."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= place <= len(select.expressions):
-            raise BadQuestion(f"GROUP BY {node.name}: there are {len(select.expressions)} columns")
-        return _bare(select.expressions[place - 1])
-    if isinstance(node, exp.Column):
-        aliased = [
-            each.this for each in select.expressions if isinstance(each, exp.Alias) and _same(each, node)
-        ]
-        return aliased[0] if aliased else node
-    return node
-
-
 def _bare(node: exp.Expr) -> exp.Expr:
     inner = node.this if isinstance(node, exp.Alias) else node
     assert isinstance(inner, exp.Expr)
     return inner
-
-
-def _same(alias: exp.Alias, column: exp.Column) -> bool:
-    return bool(alias.alias.lower() == column.name.lower() and not isinstance(alias.this, exp.Column))
 
 
 def listed(clause: exp.Expr | None) -> list[exp.Expr]:
@@ -173,8 +129,8 @@ def count(select: exp.Select, name: str) -> int | None:
 class _Resolver:
     """Answer columns over keys and aggregates; equal aggregates are one."""
 
-    def __init__(self, read: Read, keys: tuple[Key, ...]) -> None:
-        self.read, self.keys = read, keys
+    def __init__(self, read: Read, keys: tuple[Key, ...], select: exp.Select) -> None:
+        self.read, self.keys, self.select = read, keys, select
         self.aggregates: list[Aggregate] = []
 
     def item(self, node: exp.Expr) -> Item:
@@ -207,6 +163,8 @@ class _Resolver:
 
     def released(self, node: exp.Expr, items: tuple[Item, ...]) -> exp.Expr:
         """An expression over what is released: aggregates and keys become their places."""
+        if isinstance(node, (exp.Grouping, exp.GroupingId)):
+            return grouping_number(node, [self._key(named(each, self.select)) for each in node.expressions])
         if is_aggregate(node):
             return self._place(AGGREGATE, self._aggregate(node))
         if isinstance(node, exp.Window):
@@ -242,7 +200,7 @@ class _Resolver:
             return None
         places = {key.sql: place for place, key in enumerate(self.keys)}
         try:
-            return places.get(_one_zero(self.read(node)))
+            return places.get(one_zero(self.read(node)))
         except BadQuestion:  # it may name columns of the answer, as in HAVING n > 100
             return None
 
