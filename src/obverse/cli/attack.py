@@ -9,20 +9,28 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from obverse.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from obverse.evaluate.own import Released
 
 EXAMPLES = (
     "obverse attack release.csv --against people.toml",
     "obverse attack release.csv --against people.toml --control others.csv --to press --date 2026-11-18",
     "obverse attack release.csv --against people.toml --population voters.csv",
+    "obverse attack 12 --against people.toml",
     "obverse attack release.csv --against people.csv --quasi age,zip,sex --sensitive diagnosis",
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What can be said of the release and of the people."""
-    parser.add_argument("release", help="the released table: a CSV, Parquet or Arrow file")
+    parser.add_argument(
+        "release",
+        help="the released table: a CSV, Parquet or Arrow file; or a release's number in obverse log",
+    )
     parser.add_argument(
         "--against", required=True, help="the people it was made from: a settings file, or a table"
     )
@@ -70,8 +78,9 @@ def run(args: argparse.Namespace) -> int:
         command=_command(args),
     )
     with Progress(f"attacking {args.release}"):
-        made = examine(args.release, known, said)
-    page = Path(args.html or Path(args.release).with_suffix(".risk.html"))
+        made = examine(_released(args), known, said)
+    beside = Path(made.about.file.replace(" ", "-")) if args.release.isdigit() else Path(args.release)
+    page = Path(args.html or beside.with_suffix(".risk.html"))
     page.write_text(made.html(curator=not args.public), encoding="utf-8")
     if args.json:
         Path(args.json).write_text(made.json(curator=not args.public), encoding="utf-8")
@@ -84,6 +93,24 @@ def run(args: argparse.Namespace) -> int:
         )
     print(f"{page}, in {made.seconds:.0f} s")
     return 0
+
+
+def _released(args: argparse.Namespace) -> str | Released:
+    """The file; or, for a number that is none, the release of that number in the ledger of the settings file."""
+    from obverse.curator.curator import open_settings
+    from obverse.errors import BadParameter
+    from obverse.evaluate.own import own
+
+    release: str = args.release
+    if not release.isdigit() or Path(release).exists():
+        return release
+    if Path(args.against).suffix != ".toml":
+        raise BadParameter(f"release {release} is looked for in a ledger: say --against SETTINGS.toml")
+    given = [name for name in ("to", "date", "epsilon") if getattr(args, name) not in ("not said", None)]
+    if given:
+        raise BadParameter(f"--{given[0]} is read from the ledger for a release of our own: leave it out")
+    with open_settings(args.against) as curator:
+        return own(int(release), curator.ledger, curator.schemas)
 
 
 def _balance(args: argparse.Namespace) -> tuple[float | None, float | None]:

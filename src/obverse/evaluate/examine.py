@@ -1,8 +1,8 @@
-"""A released file, attacked and written up: from two paths to one report."""
+"""A released file, or a release of our own, attacked and written up: from two names to one report."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
@@ -10,6 +10,7 @@ from obverse.evaluate.alone import alone, worst
 from obverse.evaluate.exposed import exposed
 from obverse.evaluate.fixes import Search, cheapest
 from obverse.evaluate.held import Held, fingerprint, rows
+from obverse.evaluate.own import Released
 from obverse.evaluate.report import About, Report
 from obverse.evaluate.risk import assess
 from obverse.evaluate.tried import THRESHOLD
@@ -30,25 +31,34 @@ class Said:
     command: str = ""
 
 
-def examine(file: str | Path, known: Held, said: Said = Said()) -> Report:
-    """Attack a released file with what the curator holds, look for fixes where it fails, and report."""
+def examine(released: str | Path | Released, known: Held, said: Said = Said()) -> Report:
+    """Attack a released file, or a release of our own, with what the curator holds; look for fixes where it fails."""
     started = perf_counter()
-    release = rows(file, known.people)
+    if not isinstance(released, Released):
+        path = Path(released)
+        released = Released(path.name, fingerprint(path), rows(path, known.people), said.to, said.date)
+        released = replace(released, epsilon=said.epsilon, delta=said.delta)
+    release = released.table
     found = assess(
-        release, known, seed=said.seed, threshold=said.threshold, epsilon=said.epsilon, delta=said.delta
+        release,
+        known,
+        seed=said.seed,
+        threshold=said.threshold,
+        epsilon=released.epsilon,
+        delta=released.delta,
     )
     above = any(each.word(said.threshold) != "low" for each in found.worst.values())
     fixes = cheapest(release, known, seed=said.seed, threshold=said.threshold) if above else Search()
     about = About(
-        file=Path(file).name,
-        sha256=fingerprint(file),
+        file=released.name,
+        sha256=released.sha256,
         rows=release.num_rows,
         columns=release.num_columns,
         against=known.name,
         command=said.command,
-        to=said.to,
-        date=said.date,
-        charged=said.epsilon,
+        to=released.to,
+        date=released.date,
+        charged=released.epsilon,
         spent=said.spent,
         left=said.left,
     )

@@ -191,6 +191,18 @@ class Ledger:
             assert asked is not None and asked.answer is not None
             yield self._answers.read(key, *asked.answer)
 
+    def left(self, number: int) -> tuple[Logged, bytes]:
+        """The charge of this number, as the log shows it, and what was kept and left."""
+        entry = next((entry for entry in self.log() if entry.number == number), None)
+        if entry is None:
+            raise BadParameter(f"the ledger has no charge number {number}: obverse log shows those it has")
+        if entry.kept is None:
+            raise BadParameter(f"number {number} was charged, and nothing was kept of it: nothing left")
+        with self._read() as reader:
+            asked = question(reader, entry.charged.key)
+        assert asked is not None and asked.answer is not None
+        return entry, self._answers.read(entry.charged.key, *asked.answer)
+
     def told(self, about: str) -> Iterator[bytes]:
         """Every kept answer to what was asked in words that begin so, the oldest first."""
         with self._read() as reader:
