@@ -120,6 +120,14 @@ def test_wrongly_matched_halves_are_claimed_once_in_a_hundred():
     assert claims.made.mean() <= 0.01 + 5 * np.sqrt(0.01 / 2999)
 
 
+def test_a_table_so_coarse_that_wrong_pairs_are_rows_links_nobody():
+    """Six places and twelve trades: to claim what fits would be to claim everybody."""
+    coarse = PEOPLE.select(["place", "trade"])
+    attack = Linking(("place",), ("trade",))
+    assert not attack.tells(coarse) and Linking(LEFT, RIGHT).tells(PEOPLE)
+    assert not attack.run(View({"release": coarse}, {"targets": coarse})).made.any()
+
+
 def test_a_tie_is_no_claim():
     release = pa.table({"age": [30, 30], "ill": ["yes", "no"]})
     claims = Inferring(("age",), "ill").run(View({"release": release}, {"targets": pa.table({"age": [30]})}))

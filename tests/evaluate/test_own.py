@@ -59,6 +59,7 @@ def test_synthetic_rows_stand_beside_the_epsilon_they_were_charged(released, cap
     assert figures["about"]["date"] != "not said" and len(figures["about"]["sha256"]) == 64
     (membership,) = [each for each in figures["tried"] if each["harm"] == "membership"]
     assert membership["ledger"] == 2 and membership["certified"] <= 2
+    assert "so coarse that wrong pairs look like rows" in str(figures["not_tested"])
     assert "the ledger says 2" in (released / f"{number}.html").read_text()
 
 
@@ -85,6 +86,8 @@ def test_what_is_no_table_of_records_is_refused_with_what_would_do(released, cap
 def test_a_table_of_counts_is_no_table_of_records(released, capsys):
     settings = str(released / "people.toml")
     assert main(["tabulate", settings, "--by", "town,ill"]) == 0
-    number = max(numbers(released, capsys).values())
+    capsys.readouterr()
+    assert main(["log", "-s", settings, "--json", "--limit", "1"]) == 0
+    number = json.loads(capsys.readouterr().out)["number"]
     assert attack(released, number)[0] == 2
     assert "is a table of counts or amounts" in capsys.readouterr().err

@@ -163,12 +163,21 @@ class Linking(Attack):
         return together.astype(float), together
 
     def _joint(self, release: Boxes, points: Reals, cut: int) -> tuple[Scores, Yes]:
-        tree, entropy = Nearest(release), Keyed(self.seed)
+        tree = Nearest(release)
+        distance = tree.search(points)[0][:, 0].astype(float)
+        return -distance, distance < self._bar(release, tree, cut)
+
+    def _bar(self, release: Boxes, tree: Nearest, cut: int) -> float:
+        """The distance that one in a hundred pairs put together wrongly comes below; 0 where more are exact rows."""
+        entropy = Keyed(self.seed)
         one, other = (words(2000, entropy) % len(release) for _ in range(2))
         wrong = np.hstack([release.low[one, :cut], release.low[other, cut:]])[one != other]
-        bar = np.quantile(tree.search(wrong)[0][:, 0], 0.01) if len(wrong) else 0.0
-        distance = tree.search(points)[0][:, 0].astype(float)
-        return -distance, distance <= bar if bar == 0 else distance < bar
+        return float(np.quantile(tree.search(wrong)[0][:, 0], 0.01)) if len(wrong) else np.inf
+
+    def tells(self, release: pa.Table) -> bool:
+        """Whether halves can be told to be one person's at all: in a coarse table wrong pairs look like rows too."""
+        (boxes,) = encode([release], [*self.left, *self.right])
+        return bool(self.neighbours) or self._bar(boxes, Nearest(boxes), len(self.left)) > 0
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,14 @@ class World:
     def secrets(self) -> tuple[str, ...]:
         return (self.known.sensitive or tuple(self.release.column_names))[-SECRETS:]
 
+    @cached_property
+    def linking(self) -> Linking | None:
+        """The linking of two halves, where the release has two and can tell anything of them."""
+        if not self.exact or len(self.release.column_names) < 2:
+            return None
+        attack = Linking(*halves(self.release.column_names))
+        return attack if attack.tells(self.release) else None
+
     def tried(self) -> Iterator[Tried]:
         """Every attack that fits this kind of release."""
         yield self.describing()
@@ -197,9 +205,8 @@ class World:
             yield by_name(self.release, self.known, self.game, self.size, self.copies)
         if self.exact:
             yield from self._predicates()
-        if self.exact and len(self.release.column_names) > 1:
-            attack = Linking(*halves(self.release.column_names))
-            yield self._judged(attack, lambda _, people, __: np.ones(people.num_rows, bool), baseline=0.01)
+        if (linking := self.linking) is not None:
+            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=0.01)
         for secret in self.secrets:
             yield from self.inferring(secret)
         if (outside := self.known.control) is not None and outside.num_rows >= 100:
@@ -214,8 +221,9 @@ class World:
                 "a control",
                 "no --control was given, and the people's rows are not to be found in the release",
             )
-        if not self.exact:
-            yield "linking of two halves", "the release has generalised cells"
+        if self.linking is None:
+            why = "is so coarse that wrong pairs look like rows" if self.exact else "has generalised cells"
+            yield "linking of two halves", f"the release {why}"
         if self.known.listed is None:
             yield (
                 "linkage to a list with names",
