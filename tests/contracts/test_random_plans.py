@@ -76,11 +76,11 @@ def _without(who: int | None, table: str) -> list[Row]:
     return [row for row in BASE[table] if row[0] != who]
 
 
-UNITS = (  # the most rows of one person in u and v, in how many groups they may be, and what a neighbour is
-    ((3, 40), None, Neighbours.ADD_REMOVE),
-    ((1, 1), None, Neighbours.ADD_REMOVE),
-    ((2, 7), 1, Neighbours.ADD_REMOVE),
-    ((2, 5), None, Neighbours.REPLACE),
+UNITS = (  # the most rows of one person in u and v, in how many groups they may be, what a neighbour is, and how it is kept
+    ((3, 40), None, Neighbours.ADD_REMOVE, "arrow", None),  # copied, with ranks of its own
+    ((1, 1), None, Neighbours.ADD_REMOVE, "parquet", None),  # without ranks: scaled
+    ((2, 7), 1, Neighbours.ADD_REMOVE, "parquet", "nr"),  # with ranks that were written
+    ((2, 5), None, Neighbours.REPLACE, "arrow", None),
 )
 
 
@@ -102,17 +102,17 @@ class World:
 
 
 def world(folder: Path, place: int) -> World:
-    (few, many), groups, kind = UNITS[place]
-    own = {"u": Unit("id", few, groups), "v": Unit("id", many, groups)}
+    (few, many), groups, kind, form, rank = UNITS[place]
+    own = {"u": Unit("id", few, groups, rank), "v": Unit("id", many, groups, rank)}
 
     def declared(name: str) -> dict[str, Schema]:
-        made = schemas(f"{folder}/{name}-{{table}}.arrow").values()
+        made = schemas(f"{folder}/{name}-{{table}}.{form}").values()
         return {s.name: replace(s, unit=own.get(s.name, s.unit), neighbours=kind) for s in made}
 
     def engine(name: str, held: Held) -> DuckDB:
         for table in TABLES:
-            written(folder / f"{name}-{table}.arrow", held[table])
-        written(folder / f"{name}-b.arrow", rows(40))
+            written(folder / f"{name}-{table}.{form}", held[table])
+        written(folder / f"{name}-b.{form}", rows(40))
         return OneThread(declared(name).values())
 
     others = tuple(engine(f"{place}-{i}", held) for i, held in enumerate(neighbours(kind)))
@@ -171,12 +171,12 @@ def seen(plan: AskPlan, engine: DuckDB) -> Seen:
     return found
 
 
-def moved(here: Mapping[Group, Given], there: Mapping[Group, Given]) -> list[int]:
+def moved(mechanism: object, here: Mapping[Group, Given], there: Mapping[Group, Given]) -> list[int]:
     """How far apart, group by group; a group that is not there has nothing in it."""
     groups = [*here, *(group for group in there if group not in here)]
     nothing: Given = () if isinstance(next(iter({**here, **there}.values()), 0), tuple) else 0
     pairs = [(here.get(group, nothing), there.get(group, nothing)) for group in groups]
-    return apart([one for one, _ in pairs], [other for _, other in pairs])
+    return apart([one for one, _ in pairs], [other for _, other in pairs], mechanism)
 
 
 def too_far(plan: AskPlan, here: Seen, there: Seen) -> str:
@@ -185,7 +185,7 @@ def too_far(plan: AskPlan, here: Seen, there: Seen) -> str:
     if not [m for m, _ in charged] == [m for m, _ in here] == [m for m, _ in there]:
         return "other noise than is charged for"
     for (mechanism, most), (_, mine), (_, theirs) in zip(charged, here, there, strict=True):
-        far = moved(mine, theirs)
+        far = moved(mechanism, mine, theirs)
         if sum(far) > most.l1 or sum(x * x for x in far) > most.l2_squared or max(far, default=0) > most.most:
             return f"{mechanism}: {far} where {most} is charged"
     return ""

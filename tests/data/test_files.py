@@ -9,7 +9,8 @@ import duckdb
 import pytest
 from pyarrow import feather, ipc
 
-from obverse.data.files import Form, Source, declare, locate, quote
+from obverse.data.files import Source, declare, locate, quote
+from obverse.data.forms import Form
 from obverse.data.schema import Column, Schema, Type
 from obverse.errors import BadSource
 

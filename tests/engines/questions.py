@@ -7,6 +7,7 @@ change case in their own ways. What engines must agree on is what goes into the 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from obverse.data.bounding import people
+from obverse.data.picked import people
 from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.data.table import Cell, Tables
 from obverse.errors import BadQuestion
@@ -97,23 +98,35 @@ def rows(count: int = 240) -> list[Row]:
     return made
 
 
+def numbered(made: Iterable[Row]) -> list[Row]:
+    """The rows, and behind each its rank among its person's."""
+    had: Counter[object] = Counter()
+    found = []
+    for row in made:
+        found.append((*row, had[row[0]]))
+        had[row[0]] += 1
+    return found
+
+
 def written(path: Path, made: Iterable[Row] | None = None) -> None:
     """The rows as a file of Parquet or Arrow."""
-    columns = zip(*(rows() if made is None else made), strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, TYPES, strict=True)]
+    columns = zip(*numbered(rows() if made is None else made), strict=True)
+    types = TYPES.append(pa.field("nr", pa.int64()))
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, types, strict=True)]
     write = pyarrow.parquet.write_table if path.suffix == ".parquet" else pyarrow.feather.write_feather
-    write(pa.table(arrays, schema=TYPES), path)
+    write(pa.table(arrays, schema=types), path)
 
 
 def schemas(source: str) -> dict[str, Schema]:
-    """One table as rows, as people, as what these people did, as what followed of that, and as public facts.
+    """One table as rows, as people, as what these people did (of which ranks are written), as what followed of that, and as
+    public facts.
 
     A `{table}` in the source stands for the table's name, where each has rows of its own.
     """
     known = (
         Schema("t", source, _pointing("id", "b.id")),
         Schema("u", source, COLUMNS, Unit("id", rows=3)),
-        Schema("v", source, _pointing("id", "u.id"), Unit("id", rows=40)),
+        Schema("v", source, _pointing("id", "u.id"), Unit("id", rows=5, rank="nr")),
         Schema("w", source, _pointing("age", "v.age"), Unit("age", rows=5)),
         Schema("b", source, COLUMNS, public=True),
     )

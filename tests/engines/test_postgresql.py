@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -17,18 +18,22 @@ from sqlglot import exp, parse_one
 
 import obverse
 from obverse.audit.replay import Record, replayed
-from obverse.data.schema import Column, Schema, Type
+from obverse.data.bounding import ranked
+from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.engines import postgresql
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.postgresql import PostgreSQL, open_tables
 from obverse.errors import BadSource, Withheld
 from obverse.noise.entropy import Keyed
-from tests.engines.questions import Questions, inputs, rows, schemas, written
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import Terms
+from tests.engines.questions import Questions, inputs, numbered, rows, schemas, written
 
 Owner = psycopg.Connection[tuple[object, ...]]
 SECRET = "Rumpelstiltskin"
 TRAPS = """CREATE TABLE traps (id int8, age int8, sex text, pay float8, wild float8, "Given Name" text, born date,
-    seen timestamp, smokes bool)"""
+    seen timestamp, smokes bool, nr int8); CREATE UNIQUE INDEX ON traps (id, nr)"""
 
 
 def filled(owner: Owner, table: str, values: Sequence[Sequence[object]]) -> None:
@@ -40,14 +45,14 @@ def filled(owner: Owner, table: str, values: Sequence[Sequence[object]]) -> None
 @pytest.fixture(scope="module")
 def traps(server: str, owner: Owner) -> PostgreSQL:
     owner.execute(TRAPS)
-    filled(owner, "traps", rows())
+    filled(owner, "traps", numbered(rows()))
     return open_tables(schemas(f"{server}#traps").values())
 
 
 @pytest.mark.slow
 def test_2000_questions_come_to_the_same_whole_numbers(traps: PostgreSQL, tmp_path: Path) -> None:
-    written(tmp_path / "traps.arrow")
-    known = schemas(str(tmp_path / "traps.arrow"))
+    written(tmp_path / "traps.parquet")
+    known = schemas(str(tmp_path / "traps.parquet"))
     duckdb = DuckDB(known.values())
     for plan in Questions("2000 questions").planned(known, 2000):
         assert inputs(plan, traps) == inputs(plan, duckdb), plan.text
@@ -82,20 +87,58 @@ def test_guarded_arithmetic_is_that_of_ieee(owner: Owner) -> None:
 
 @pytest.mark.slow
 def test_neighbours_differ_by_no_more_than_is_charged(server: str, owner: Owner) -> None:
-    owner.execute("CREATE TABLE near (id int8, age int8, sex text, pay float8)")
+    owner.execute("CREATE TABLE near (id int8, age int8, sex text, pay float8, nr int8)")
+    owner.execute("CREATE UNIQUE INDEX ON near (id, nr)")
     open_engines: list[PostgreSQL] = []
+
+    def stored(known: Schema) -> Schema:
+        unit = replace(known.unit, rank="nr") if ranked(known) else known.unit
+        return replace(known, source=f"{server}#near", unit=unit)
 
     def engine(records: Sequence[Record], known: Schema) -> PostgreSQL:
         owner.execute("TRUNCATE near")
-        filled(owner, "near", [[*record.values()] for record in records])
-        if not open_engines or open_engines[-1]._schemas["t"] != replace(known, source=f"{server}#near"):
-            open_engines.append(open_tables([replace(known, source=f"{server}#near")]))
+        had: Counter[object] = Counter()
+        for record in records:
+            filled(owner, "near", [[*record.values(), had[record["id"]]]])
+            had[record["id"]] += 1
+        if not open_engines or open_engines[-1]._schemas["t"] != stored(known):
+            open_engines.append(open_tables([stored(known)]))
         return open_engines[-1]
 
-    for finding in replayed(engine=engine):
+    def ask(sql: str, schemas: dict[str, Schema]) -> AskPlan:
+        return Ask(sql).plan({name: stored(schema) for name, schema in schemas.items()}, Terms())
+
+    for finding in replayed(engine=engine, ask=ask):
         assert not finding.lies, finding.note
     for each in open_engines:
         each.close()
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("(id int8, nr int8)", 'kept apart by nothing: CREATE UNIQUE INDEX ON "loose" \\("id", "nr"\\)'),
+        ("(id int8, nr numeric, UNIQUE (id, nr))", "no whole number"),
+        ("(id numeric, nr int8, UNIQUE (id, nr))", "who is who is none"),
+        ("(id int8, nr int8, x int8, UNIQUE (id, nr, x))", "kept apart by nothing"),
+        ("(id int8, nr int8, x int8, UNIQUE (id, x))", "kept apart by nothing"),
+        ("(id int8, nr int8); CREATE UNIQUE INDEX ON loose (id, nr) WHERE nr > 3", "kept apart by nothing"),
+        ("(id int8, nr int8); CREATE UNIQUE INDEX ON loose (id, (nr + 1))", "kept apart by nothing"),
+        ("(id int8, nr int8); CREATE INDEX ON loose (id, nr)", "kept apart by nothing"),
+    ],
+)
+def test_ranks_that_no_unique_index_keeps_apart_are_refused(
+    server: str, owner: Owner, made: str, said: str
+) -> None:
+    owner.execute(f"CREATE TABLE loose {made}".encode())
+    known = Schema("t", f"{server}#loose", (Column("id", Type.INTEGER),), Unit("id", rows=2, rank="nr"))
+    with pytest.raises(BadSource, match=said):
+        open_tables([known])
+    owner.execute("DROP TABLE loose; CREATE TABLE loose (id int8, nr int8, UNIQUE (nr, id) INCLUDE (nr))")
+    tables = open_tables([known])
+    assert tables.run(Ask("SELECT COUNT(*) FROM t").plan({"t": known}, Terms()).selects[0][1]) == [(0,)]
+    tables.close()
+    owner.execute("DROP TABLE loose")
 
 
 def test_numbers_and_dates_beyond_a_type_are_missing(server: str, owner: Owner) -> None:

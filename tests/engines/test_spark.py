@@ -57,8 +57,7 @@ def people(folder: Path, rows: list[dict[str, object]]) -> Schema:
 
 @pytest.mark.slow
 def test_questions_come_to_the_same_whole_numbers(traps: Spark, folder: Path) -> None:
-    written(folder / "traps.arrow")
-    known = schemas(str(folder / "traps.arrow"))
+    known = schemas(str(folder / "traps.parquet"))
     duckdb = DuckDB(known.values())
     for plan in Questions("spark").planned(known, 100):
         assert inputs(plan, traps) == inputs(plan, duckdb), plan.text

@@ -22,13 +22,14 @@ COLUMNS = (
     Column("zip code", Type.TEXT),
 )
 ROWS = Schema("people", "people.csv", COLUMNS)
-PERSONS = Schema("visits", "visits.csv", COLUMNS, Unit("id", rows=4))
+PERSONS = Schema("visits", "visits.parquet", COLUMNS, Unit("id", rows=4))
+RANKED = Schema("stays", "stays.csv", COLUMNS, Unit("id", rows=4))
 REPLACED = Schema("swaps", "swaps.csv", COLUMNS, neighbours=Neighbours.REPLACE)
 
 
 @pytest.fixture
 def schemas() -> dict[str, Schema]:
-    return {schema.name: schema for schema in (ROWS, PERSONS, REPLACED)}
+    return {schema.name: schema for schema in (ROWS, PERSONS, RANKED, REPLACED)}
 
 
 def pairs(name: str) -> list[tuple[str, str]]:

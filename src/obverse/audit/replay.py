@@ -35,9 +35,10 @@ COLUMNS = (
     Column("pay", Type.REAL, low=Fraction(-10), high=Fraction(1000, 3)),
 )
 UNITS = (
-    (Unit(), Neighbours.ADD_REMOVE),
-    (Unit("id", rows=2), Neighbours.ADD_REMOVE),
-    (Unit(), Neighbours.REPLACE),
+    (Unit(), Neighbours.ADD_REMOVE, "arrow"),
+    (Unit("id", rows=2), Neighbours.ADD_REMOVE, "arrow"),  # copied, and so bounded by ranks
+    (Unit("id", rows=2), Neighbours.ADD_REMOVE, "parquet"),  # read where it is, and scaled
+    (Unit(), Neighbours.REPLACE, "arrow"),
 )
 QUESTIONS = (
     "SELECT COUNT(*) FROM t",
@@ -152,14 +153,14 @@ def through_the_plan(plan: AskPlan, tables: Tables, entropy: Recorder) -> object
     return plan.run(tables, entropy)
 
 
-def schema(folder: Path, unit: Unit, kind: Neighbours = Neighbours.ADD_REMOVE) -> Schema:
-    return Schema("t", str(folder / "t.arrow"), COLUMNS, unit, kind)
+def schema(folder: Path, unit: Unit, kind: Neighbours = Neighbours.ADD_REMOVE, form: str = "arrow") -> Schema:
+    return Schema("t", str(folder / f"t.{form}"), COLUMNS, unit, kind)
 
 
 def tables(rows: Sequence[Record], known: Schema) -> DuckDB:
     """These rows, as the engine holds them."""
     import pyarrow
-    from pyarrow import feather
+    from pyarrow import feather, parquet
 
     types = [
         ("id", pyarrow.int64()),
@@ -167,7 +168,8 @@ def tables(rows: Sequence[Record], known: Schema) -> DuckDB:
         ("sex", pyarrow.string()),
         ("pay", pyarrow.float64()),
     ]
-    feather.write_feather(pyarrow.Table.from_pylist(list(rows), pyarrow.schema(types)), known.source)
+    write = parquet.write_table if known.source.endswith("parquet") else feather.write_feather
+    write(pyarrow.Table.from_pylist(list(rows), pyarrow.schema(types)), known.source)
     return DuckDB([known])
 
 
@@ -209,10 +211,10 @@ def replayed(
     """Every question on every neighbour, for every kind of unit."""
     findings = []
     with TemporaryDirectory() as folder:
-        for unit, kind in UNITS:
-            known = schema(Path(folder), unit, kind)
+        for unit, kind, form in UNITS:
+            known = schema(Path(folder), unit, kind, form)
             whose = "rows" if unit.column is None else "people"
-            name = f"{len(questions)} questions, {whose}, {kind.value}"
+            name = f"{len(questions)} questions, {whose} in {form}, {kind.value}"
             plans = [ask(question, {"t": known}) for question in questions]
             base = [recorded(plan, engine(BASE, known), run) for plan in plans]
             wrong, tried = "", 0

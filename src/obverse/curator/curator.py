@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 from obverse.curator.account import Account
 from obverse.curator.clock import now
 from obverse.curator.preview import Preview
+from obverse.data.bounding import ranked
 from obverse.data.files import locate
 from obverse.data.learnt import Learnt
 from obverse.data.schema import Schema
@@ -188,7 +189,8 @@ class Curator:
                 if find_spec(f"obverse.engines.{scheme}") is None:
                     raise BadSource(f"no engine reads {scheme}://")
                 own = [s for s in self.schemas.values() if locate(s.source).scheme == scheme]
-                engine = import_module(f"obverse.engines.{scheme}").open_tables(own)
+                secret = self._entropy.secret() if any(map(ranked, own)) else b""
+                engine = import_module(f"obverse.engines.{scheme}").open_tables(own, secret)
                 self._tables[scheme] = cast(Tables, engine)
             return self._tables[scheme]
 

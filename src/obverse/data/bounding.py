@@ -8,17 +8,24 @@ changes by no more than `sensitivity` when one unit comes or goes:
   of totals that their rows make scaled by C/n, towards zero. Scaling shrinks the L1 norm of a vector of n rows,
   at most n·m, to at most C·m; cutting towards zero shrinks it further. A person's part depends on their own rows
   alone, so removing them changes nobody else's.
+- the same, where rows carry ranks: a person's rows are numbered 0, 1, 2, … in a secret random order that follows from
+  their own rows alone, no number twice, and those below C count. Removing a person removes at most C rows and leaves
+  the others as they are: the vector of totals moves by at most C·m, numbers of people by one in at most C groups.
 - replace-one: one person leaves and another comes, so the two distances add up.
+
+A row whose unit column is missing is nobody's, and counts in no answer: it would be a person by itself
+(`data/unit.distance`), but together such rows might be one person's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
 
 from sqlglot import exp
 
+from obverse.data.forms import RANK, copied
 from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
 from obverse.loss.loss import Sensitivity
 
@@ -31,16 +38,37 @@ SCALED = 2**16
 
 @dataclass(frozen=True)
 class Rows:
-    """Where rows come from, and whose they are: what stands in FROM, and the unit by a column of it."""
+    """Where rows come from, and whose they are: what stands in FROM, and the unit by a column of it.
+
+    `bounded` says that nobody has more than `unit.rows` of those that `sampled` keeps.
+    """
 
     source: exp.Expr
     unit: Unit
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    bounded: bool = False
+
+    @property
+    def sampled(self) -> exp.Expr | None:
+        """Which rows count by their ranks, where it is ranks that bound them."""
+        if self.unit.rank is None:
+            return None
+        rank = exp.column(exp.to_identifier(self.unit.rank, quoted=True))
+        first = exp.GTE(this=rank, expression=_whole(0))
+        return exp.And(this=first, expression=exp.LT(this=rank, expression=_whole(self.unit.rows)))
 
 
-def own(schema: Schema) -> Rows:
-    """A table's own rows."""
-    return Rows(exp.Table(this=exp.to_identifier(schema.name, quoted=True)), schema.unit, schema.neighbours)
+def own(schema: Schema, *, sampled: bool = False) -> Rows:
+    """A table's own rows; `sampled` takes of each person those of the lowest ranks, where rows have ranks."""
+    by_rank = sampled and ranked(schema)
+    unit = replace(schema.unit, rank=RANK if by_rank else None)
+    name = exp.to_identifier(schema.name, quoted=True)
+    return Rows(exp.Table(this=name), unit, schema.neighbours, by_rank)
+
+
+def ranked(schema: Schema) -> bool:
+    """Whether its rows have ranks: written by the curator, or made when the table is copied."""
+    return schema.unit.column is not None and (schema.unit.rank is not None or copied(schema))
 
 
 @dataclass(frozen=True)
@@ -152,21 +180,20 @@ def sensitivity(rows: Rows, measure: Measure, grouped: bool) -> Sensitivity:
 def _one_unit(rows: Rows, measure: Measure, grouped: bool) -> Sensitivity:
     if rows.unit.column is None or (measure.people and not grouped):
         return Sensitivity.of(measure.largest)
-    most = Fraction(rows.unit.rows * measure.largest)
-    if not measure.distinct or measure.people:
-        most *= SCALED
-    return Sensitivity.of(most)
+    if rows.bounded and measure.people:
+        return Sensitivity.of(1, numbers=rows.unit.rows)
+    return Sensitivity.of(Fraction(rows.unit.rows * measure.largest * _scale(rows, measure, grouped)))
 
 
 def out_grid(rows: Rows, measure: Measure, grouped: bool) -> Fraction:
     """What one step of a total is worth."""
-    if (
-        rows.unit.column is None
-        or (measure.distinct and not measure.people)
-        or (measure.people and not grouped)
-    ):
-        return measure.grid
-    return measure.grid / SCALED
+    return measure.grid / _scale(rows, measure, grouped)
+
+
+def _scale(rows: Rows, measure: Measure, grouped: bool) -> int:
+    """How many steps a step of a measure is divided into where people's parts are scaled down."""
+    whole = measure.distinct and not (measure.people and grouped)
+    return 1 if rows.unit.column is None or rows.bounded or whole else SCALED
 
 
 def totals(
@@ -179,8 +206,8 @@ def totals(
 
     Measures that count different values are read apart from the others: `apart` tells which go together.
     """
-    if rows.unit.column is None:
-        return _by_row(rows, where, keys, measures)
+    if rows.unit.column is None or rows.bounded:
+        return by_row(rows, where, keys, measures)
     if measures[0].distinct and not measures[0].people:
         return _distinct_by_person(rows, where, keys, measures[0])
     return _by_person(rows, where, keys, measures)
@@ -188,24 +215,26 @@ def totals(
 
 def apart(rows: Rows, measures: tuple[Measure, ...]) -> list[tuple[int, ...]]:
     """Which measures one SELECT can total together, by their places."""
-    if rows.unit.column is None:
+    if rows.unit.column is None or rows.bounded:
         return [tuple(range(len(measures)))]
     alone = [i for i, measure in enumerate(measures) if measure.distinct and not measure.people]
     together = tuple(i for i in range(len(measures)) if i not in alone)
     return [part for part in (together, *((i,) for i in alone)) if part]
 
 
-def _by_row(
+def by_row(
     rows: Rows,
     where: exp.Expr | None,
     keys: tuple[exp.Expr, ...],
     measures: tuple[Measure, ...],
 ) -> exp.Select:
-    return _grouped(_from(rows, where), keys, [_total(measure) for measure in measures])
+    single = rows.bounded and rows.unit.rows == 1
+    return by_key(read(rows, where), keys, [_total(measure, single=single) for measure in measures])
 
 
-def _total(measure: Measure) -> exp.Expr:
-    if measure.distinct:
+def _total(measure: Measure, *, single: bool = False) -> exp.Expr:
+    """The total of a measure; where everybody has a `single` row, to count people is to count rows."""
+    if measure.distinct and not (single and measure.people):
         return exp.Count(this=exp.Distinct(expressions=[measure.value]))
     if measure.counts:
         return exp.Count(this=measure.value or exp.Star())
@@ -219,35 +248,39 @@ def _by_person(
     measures: tuple[Measure, ...],
 ) -> exp.Select:
     """Each person's part of each group, scaled down together where they have more than their rows."""
-    person = _person(rows)
+    person = whose(rows)
     within: exp.Expr = exp.Count(this=exp.Star())
     spread: exp.Expr = exp.Count(this=exp.Star())
     if keys:
-        within = exp.Window(this=exp.Sum(this=within), partition_by=[person])
+        within = _big(exp.Window(this=exp.Sum(this=within), partition_by=[person]))
         spread = exp.Window(this=spread, partition_by=[person])
-    inner = _from(rows, where).group_by(person, *keys)
+    inner = read(rows, where).group_by(person, *keys)
     inner = inner.select(*[exp.alias_(key, f"k{i}") for i, key in enumerate(keys)], exp.alias_(within, "n"))
     if any(measure.people for measure in measures):
         inner = inner.select(exp.alias_(spread, "g"))
     inner = inner.select(*[exp.alias_(_total(m), f"m{i}") for i, m in enumerate(measures) if not m.people])
     outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
     parts = [_part(rows, measure, i, bool(keys)) for i, measure in enumerate(measures)]
-    return _grouped(exp.select().from_(inner.subquery("person")), outer_keys, parts)
+    return by_key(exp.select().from_(inner.subquery("person")), outer_keys, parts)
 
 
 def _part(rows: Rows, measure: Measure, place: int, grouped: bool) -> exp.Expr:
+    """A person's part, scaled. In 64 bits where bounds prove that it fits, which it does for who has few rows."""
     if measure.people and not grouped:
         return exp.Count(this=exp.Star())
-    limit = exp.Literal.number(str(rows.unit.rows))
-    value: exp.Expr = exp.Literal.number(str(SCALED))
-    size = exp.column("g")
+    limit, scale = _whole(rows.unit.rows), _whole(SCALED)
+    size, whole, wide = exp.column("g"), scale, _wide(scale)
     if not measure.people:
-        value = exp.Mul(this=_wide(exp.column(f"m{place}")), expression=value)
-        size = exp.column("n")
-    scaled = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=value, expression=limit)), expression=size)
-    return exp.Sum(
-        this=exp.Case(ifs=[exp.If(this=exp.LTE(this=size, expression=limit), true=value)], default=scaled)
-    )
+        size, held = exp.column("n"), exp.column(f"m{place}")
+        wide = exp.Mul(this=_wide(held), expression=scale)
+        whole = exp.Mul(this=_big(held), expression=scale)
+    scaled: exp.Expr = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=wide, expression=limit)), expression=size)
+    if rows.unit.rows * measure.largest * SCALED < 2**63:
+        scaled = _big(scaled)
+    else:
+        whole = wide
+    few = exp.LTE(this=size, expression=limit)
+    return exp.Sum(this=exp.Case(ifs=[exp.If(this=few, true=whole)], default=scaled))
 
 
 def _distinct_by_person(
@@ -255,10 +288,10 @@ def _distinct_by_person(
 ) -> exp.Select:
     """At most so many different values of one person, chosen by a hash of the value, then by its group."""
     assert measure.value is not None
-    person = _person(rows)
+    person = whose(rows)
     named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
     pairs = (
-        _from(rows, where).select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v")).distinct()
+        read(rows, where).select(exp.alias_(person, "u"), *named, exp.alias_(measure.value, "v")).distinct()
     )
     hashed = exp.MD5(this=exp.Cast(this=exp.column("v"), to=TEXT))
     outer_keys = tuple(exp.column(f"k{i}") for i in range(len(keys)))
@@ -271,62 +304,13 @@ def _distinct_by_person(
     )
     kept = exp.select().from_(ranked.subquery("ranked"))
     kept = kept.where(exp.LTE(this=exp.column("r"), expression=exp.Literal.number(str(rows.unit.rows))))
-    return _grouped(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
-
-
-def histogram(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure) -> exp.Select:
-    """How often each group has each value, at most `rows` rows of one person: which, a hash of their content says.
-
-    The order goes on by the content itself, so that rows that tie are equal and it is no matter which is kept: what
-    is kept of a person depends on their own rows alone. Who has no more than their rows need not be ordered, which is
-    what takes time; rows of nobody are one person's.
-    """
-    assert measure.value is not None
-    if rows.unit.column is None:
-        return _grouped(_from(rows, where), (*keys, measure.value), [exp.Count(this=exp.Star())])
-    columns = [*(exp.column(f"k{i}") for i in range(len(keys))), exp.column("v")]
-    parts = [exp.alias_(sql, c.name) for sql, c in zip((*keys, measure.value), columns, strict=True)]
-    read = _from(rows, where).select(exp.alias_(_person(rows), "u"), *parts)
-    most = str(rows.unit.rows)
-    held = exp.select("*").from_(read.subquery("read")).where("NOT v IS NULL")
-    many = exp.select("u").from_('"§held"').where("NOT u IS NULL").group_by("u").having(f"COUNT(*) > {most}")
-    few = exp.select(*columns).from_('"§held"').where('NOT u IS NULL AND NOT u IN (SELECT u FROM "§many")')
-    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_('"§held"')
-    ranked = ranked.where('u IS NULL OR u IN (SELECT u FROM "§many")')
-    some = exp.select(*columns).from_(ranked.subquery("ranked")).where(f"r <= {most}")
-    kept = exp.select().from_(exp.union(few, some, distinct=False).subquery("kept"))
-    counted = _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
-    return counted.with_('"§held"', as_=held, copy=False).with_('"§many"', as_=many, copy=False)
-
-
-def _by_content(person: str, columns: list[exp.Column]) -> exp.Expr:
-    """The place of a row among its person's, by a hash of what is in it, and then by what is in it."""
-    whole = [exp.column(person), *columns]
-    texts = [exp.func("COALESCE", exp.Cast(this=c, to=TEXT), exp.Literal.string("")) for c in whole]
-    hashed = exp.MD5(
-        this=exp.func("CONCAT", *[part for text in texts for part in (text, exp.Literal.string("|"))])
-    )
-    order = exp.Order(expressions=[exp.Ordered(this=each) for each in (hashed, *columns)])
-    return exp.Window(this=exp.RowNumber(), partition_by=[exp.column(person)], order=order)
+    return by_key(kept, outer_keys, [exp.Count(this=exp.Distinct(expressions=[exp.column("v")]))])
 
 
 def histogram_sensitivity(rows: Rows) -> Sensitivity:
     """How many of the values that are counted may be another's."""
     most = 1 if rows.unit.column is None else rows.unit.rows
     return Sensitivity.of(2 * most if rows.neighbours is Neighbours.REPLACE else most)
-
-
-def people(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...]) -> exp.Select:
-    """How many units each group has, a unit in at most `most_groups` of them: which, a hash of unit and group says."""
-    if rows.unit.column is None:
-        return _grouped(_from(rows, where), keys, [exp.Count(this=exp.Star())])
-    named = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
-    pairs = _from(rows, where).select(exp.alias_(_person(rows), "u"), *named).distinct()
-    columns = [exp.column(f"k{i}") for i in range(len(keys))]
-    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_(pairs.subquery("pairs"))
-    most = exp.Literal.number(str(most_groups(rows)))
-    kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
-    return _grouped(kept, tuple(columns), [exp.Count(this=exp.Star())])
 
 
 def most_groups(rows: Rows) -> int:
@@ -342,24 +326,32 @@ def naming_sensitivity(rows: Rows) -> Sensitivity:
     return Sensitivity.of(1, numbers=twice * most_groups(rows))
 
 
-def _from(rows: Rows, where: exp.Expr | None) -> exp.Select:
+def read(rows: Rows, where: exp.Expr | None) -> exp.Select:
+    """The rows that count: somebody's, and where ranks say it, not too many of one person."""
     select = exp.Select(from_=exp.From(this=rows.source))
-    return select if where is None else select.where(where, copy=False)
+    owned = rows.unit.column is not None
+    somebody = exp.Not(this=exp.Is(this=whose(rows), expression=exp.Null())) if owned else None
+    kept = [each for each in (where, rows.sampled, somebody) if each is not None]
+    return select.where(*kept, copy=False) if kept else select
 
 
-def _grouped(select: exp.Select, keys: tuple[exp.Expr, ...], parts: list[exp.Expr]) -> exp.Select:
+def by_key(select: exp.Select, keys: tuple[exp.Expr, ...], parts: list[exp.Expr]) -> exp.Select:
     select = select.select(*keys, *parts, copy=False)
     places = [exp.Literal.number(str(i + 1)) for i in range(len(keys))]
     return select.group_by(*places, copy=False) if keys else select
 
 
-def _person(rows: Rows) -> exp.Expr:
+def whose(rows: Rows) -> exp.Expr:
     assert rows.unit.column is not None
     return exp.column(exp.to_identifier(rows.unit.column, quoted=True))
 
 
 def _wide(sql: exp.Expr) -> exp.Expr:
     return exp.Cast(this=sql, to=INT128)
+
+
+def _big(sql: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=sql, to=BIGINT)
 
 
 def _less(sql: exp.Expr, centre: int) -> exp.Expr:

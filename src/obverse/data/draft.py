@@ -17,7 +17,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from obverse.data.files import Form, Source, columns, expose, literal, locate, quote, run
+from obverse.data.files import Source, columns, expose, literal, locate, quote, run
+from obverse.data.forms import Form
 from obverse.data.schema import Role, Type
 
 if TYPE_CHECKING:

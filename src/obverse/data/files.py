@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from csv import reader
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from obverse.data.forms import ENDINGS, Form, form_of, rank_column
 from obverse.data.schema import Schema, Type, hint
 from obverse.errors import BadSource
 
@@ -22,30 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST_HEADER = 1024 * 1024
 DELIMITERS = ",;\t|"
-
-
-class Form(Enum):
-    """The ways a table is kept."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    DUCKDB = "duckdb"
-    URL = "url"
-
-
-_ENDINGS = {
-    ".csv": Form.CSV,
-    ".tsv": Form.CSV,
-    ".csv.gz": Form.CSV,
-    ".parquet": Form.PARQUET,
-    ".pq": Form.PARQUET,
-    ".arrow": Form.ARROW,
-    ".feather": Form.ARROW,
-    ".ipc": Form.ARROW,
-    ".duckdb": Form.DUCKDB,
-    ".db": Form.DUCKDB,
-}
 
 
 @dataclass(frozen=True)
@@ -78,19 +54,14 @@ def locate(text: str, folder: Path = Path()) -> Source:
         if not table:
             raise BadSource(f"{safe(text)} names no table: end it with #table")
         return Source(Form.URL, place, table)
-    if (form := _form(text)) not in (None, Form.DUCKDB):
+    if (form := form_of(text)) not in (None, Form.DUCKDB):
         place, table = text, ""  # a file whose own name holds a #
-    form = form or _form(place)
+    form = form or form_of(place)
     if form is None:
-        raise BadSource(f"{text} is none of {', '.join(_ENDINGS)}, nor a URL such as postgresql://…#table")
+        raise BadSource(f"{text} is none of {', '.join(ENDINGS)}, nor a URL such as postgresql://…#table")
     if form is Form.DUCKDB and not table:
         raise BadSource(f"{text} is a database: say which table, as in {text}#people")
     return Source(form, str((folder / place).absolute()), table)
-
-
-def _form(name: str) -> Form | None:
-    lower = name.lower()
-    return next((form for ending, form in _ENDINGS.items() if lower.endswith(ending)), None)
 
 
 def safe(source: str) -> str:
@@ -125,14 +96,15 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
     expose(connection, source, raw, schema.missing)
     held = columns(connection, raw)
     folded = {name.casefold(): name for name in held}
-    lacking = [column.name for column in schema.columns if column.name.casefold() not in folded]
-    if len(lacking) == len(schema.columns):  # its first line may be a row, and is not to be quoted
+    wanted = [*((column.name, column.name, column.type) for column in schema.columns), *rank_column(schema)]
+    lacking = [name for name, _, _ in wanted if name.casefold() not in folded]
+    if len(lacking) == len(wanted):  # its first line may be a row, and is not to be quoted
         raise BadSource(f"{schema.source} has none of the declared columns: does it begin with a header?")
     if lacking:
         raise BadSource(f"{schema.source} has no column {lacking[0]}{hint(lacking[0], tuple(held))}")
     typed = ", ".join(
-        f"{_typed(quote(folded[column.name.casefold()]), column.type, source.form)} AS {quote(column.name)}"
-        for column in schema.columns
+        f"{_typed(quote(folded[name.casefold()]), type_, source.form)} AS {quote(called)}"
+        for name, called, type_ in wanted
     )
     kept = "TABLE" if source.form in (Form.CSV, Form.ARROW) else "VIEW"
     create = f"CREATE OR REPLACE {kept} {quote(schema.name)} AS SELECT {typed} FROM {quote(raw)}"

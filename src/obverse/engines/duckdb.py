@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import duckdb
 from sqlglot import exp
 
-from obverse.data.bounding import column_on_grid
-from obverse.data.files import Form, declare, literal, locate, quote
+from obverse.data.bounding import column_on_grid, ranked
+from obverse.data.files import declare, literal, locate, quote
+from obverse.data.forms import Form, copied
 from obverse.data.schema import Schema
 from obverse.data.table import Row
+from obverse.engines._ranks import by_rank, repeated, unfit
 from obverse.errors import BadSource, Withheld
+from obverse.noise.entropy import Secret
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,13 +33,15 @@ class DuckDB:
     """Declared tables as views, or as copies that are ready to be asked.
 
     CSV and Arrow are copied into memory; other files are read where they are, unless they are to be prepared.
-    A copy carries each bounded number also as whole steps of its grid, so that no question clamps it again.
+    A copy carries each bounded number also as whole steps of its grid, so that no question clamps it again; and of
+    each row its rank among its person's, in an order that follows from the secret and their own rows alone.
     """
 
     dialect = "duckdb"
 
-    def __init__(self, schemas: Iterable[Schema], *, memory: str = "") -> None:
+    def __init__(self, schemas: Iterable[Schema], *, secret: Secret = b"", memory: str = "") -> None:
         self._schemas = {schema.name: schema for schema in schemas}
+        self._secret = secret
         self._connection = duckdb.connect(":memory:")
         self._prepared: dict[str, str] = {}
         self._versions: dict[str, str] = {}
@@ -81,15 +86,20 @@ class DuckDB:
         return sql
 
     def _declare(self, schema: Schema) -> None:
-        copied = locate(schema.source).form in (Form.CSV, Form.ARROW)
-        if not copied and not schema.prepared:
+        if not copied(schema):
             declare(self._connection, schema)
-            return
-        declared = replace(schema, name=f"declared {schema.name}")
-        declare(self._connection, declared)
-        copy = f"SELECT *{self._grids(schema)} FROM {quote(declared.name)}"
-        self._connection.execute(f"CREATE OR REPLACE TABLE {quote(schema.name)} AS {copy}")
-        self._connection.execute(f"DROP {'TABLE' if copied else 'VIEW'} {quote(declared.name)}")
+        else:
+            declared = replace(schema, name=f"declared {schema.name}")
+            declare(self._connection, declared)
+            rows = quote(declared.name)
+            if ranked(schema) and schema.unit.rank is None:
+                rows = by_rank(rows, schema.unit.column or "", self._secret)
+            copy = f"SELECT *{self._grids(schema)} FROM {rows}"
+            self._connection.execute(f"CREATE OR REPLACE TABLE {quote(schema.name)} AS {copy}")
+            kept = "TABLE" if locate(schema.source).form in (Form.CSV, Form.ARROW) else "VIEW"
+            self._connection.execute(f"DROP {kept} {quote(declared.name)}")
+        if schema.unit.rank is not None and self.run(repeated(schema)) != [(0,)]:
+            raise unfit(schema, schema.source)
 
     def _grids(self, schema: Schema) -> str:
         """A column for each bounded number in whole steps."""
@@ -115,9 +125,9 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
 
 
-def open_tables(schemas: Iterable[Schema]) -> DuckDB:
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> DuckDB:
     """The tables of these schemas, ready to be asked."""
-    return DuckDB(schemas)
+    return DuckDB(schemas, secret=secret)
 
 
 def _version(schema: Schema) -> str:

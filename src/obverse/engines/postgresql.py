@@ -16,11 +16,14 @@ from urllib.parse import urlsplit
 from sqlglot import exp
 
 from obverse.data.files import Source, literal, locate, quote
+from obverse.data.forms import RANK
 from obverse.data.schema import Schema, Type, hint
 from obverse.data.table import Cell, Row
+from obverse.engines._ranks import UNIQUE, unfit
 from obverse.engines._said import SPACES, Said, letters
 from obverse.engines._write import Writer
 from obverse.errors import BadSource, Missing, Withheld
+from obverse.noise.entropy import Secret
 
 if TYPE_CHECKING:
     import psycopg
@@ -181,11 +184,28 @@ class PostgreSQL:
             if held[name] not in HELD[column.type]:
                 raise BadSource(f"{shown(source)}: {name} is not kept as {column.type.value}")
             typed.append(f"{_typed(quote(name), held[name], column.type)} AS {quote(column.name)}")
+        if schema.unit.rank is not None:
+            typed.append(self._rank(schema, names, held, folded))
         return f"(SELECT {', '.join(typed)} FROM {quote(names[0])}.{quote(names[1])})"
 
+    def _rank(
+        self, schema: Schema, names: tuple[str, str], held: dict[str, str], folded: dict[str, str]
+    ) -> str:
+        """The column of ranks, of which a unique index keeps that nobody has one twice, now and later."""
+        wanted = [folded.get((name or "").casefold(), "") for name in (schema.unit.column, schema.unit.rank)]
+        whose, rank = wanted
+        if held.get(rank) not in WHOLE or held[whose] == "numeric":
+            raise unfit(
+                schema, shown(self._sources[schema.name]), "is no whole number, or who is who is none"
+            )
+        if self._connection.execute(UNIQUE, (*names, *wanted)).fetchone() != (True,):
+            index = f"CREATE UNIQUE INDEX ON {quote(names[1])} ({quote(whose)}, {quote(rank)})"
+            raise unfit(schema, shown(self._sources[schema.name]), f"is kept apart by nothing: {index}")
+        return f"{quote(rank)}::int8 AS {quote(RANK)}"
 
-def open_tables(schemas: Iterable[Schema]) -> PostgreSQL:
-    """The tables of these schemas, ready to be asked."""
+
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> PostgreSQL:
+    """The tables of these schemas, ready to be asked; their ranks were written once, so that no secret is needed."""
     return PostgreSQL(schemas)
 
 

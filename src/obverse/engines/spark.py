@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from obverse.data.files import Source, locate
-from obverse.data.schema import Schema, Type, hint
+from obverse.data.forms import rank_column
+from obverse.data.schema import Column, Schema, Type, hint
 from obverse.data.table import Row
+from obverse.engines._ranks import repeated, unfit
 from obverse.engines._said import SPACES, Said, letters
 from obverse.engines._write import Writer
 from obverse.errors import BadSource, Missing, Withheld
+from obverse.noise.entropy import Secret
 
 if TYPE_CHECKING:
     import pyarrow
@@ -58,6 +61,7 @@ class Spark:
             raise BadSource("tables of two Sparks cannot be read together: one settings file each")
         self._session = _session(next(iter(self._sources.values())).place)
         self._tables: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
         for table in self._schemas:
             self.version(table)
 
@@ -94,9 +98,15 @@ class Spark:
             declared = self._declare(self._schemas[table], held)
         except _failures():
             raise BadSource(f"{source}: there is no such table of files that Spark can read") from None
-        self._tables[table] = declared
         text = "\0".join((str(source), *sorted(f"{f.p}\0{f.s}\0{f.m}" for f in files)))
-        return hashlib.sha256(text.encode()).hexdigest()
+        now = hashlib.sha256(text.encode()).hexdigest()
+        self._tables[table] = declared
+        schema = self._schemas[table]
+        if schema.unit.rank is not None and now != self._versions.get(table):
+            if self.run(repeated(schema)) != [(0,)]:
+                raise unfit(schema, str(source))
+            self._versions[table] = now
+        return now
 
     def close(self) -> None:
         """The session ends with the process: others may share it."""
@@ -109,7 +119,8 @@ class Spark:
         types = {field.name: field.dataType.simpleString().partition("(")[0] for field in held.schema}
         folded = {name.casefold(): name for name in types}
         typed = []
-        for column in schema.columns:
+        ranks = [(Column(name, type_), called) for name, called, type_ in rank_column(schema)]
+        for column, called in [*((column, column.name) for column in schema.columns), *ranks]:
             name = folded.get(column.name.casefold())
             if name is None:
                 raise BadSource(
@@ -117,14 +128,14 @@ class Spark:
                 )
             if types[name] not in HELD[column.type]:
                 raise BadSource(f"{schema.source}: {name} is not kept as {column.type.value}")
-            typed.append(f"{_typed(_quote(name), column.type)} AS {_quote(column.name)}")
+            typed.append(f"{_typed(_quote(name), column.type)} AS {_quote(called)}")
         view = f"obverse_{list(self._schemas).index(schema.name)}"
         held.createOrReplaceTempView(view)
         return f"(SELECT {', '.join(typed)} FROM {view})"
 
 
-def open_tables(schemas: Iterable[Schema]) -> Spark:
-    """The tables of these schemas, ready to be asked."""
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> Spark:
+    """The tables of these schemas, ready to be asked; their ranks were written once, so that no secret is needed."""
     return Spark(schemas)
 
 

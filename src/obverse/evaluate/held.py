@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from obverse.attack.mixed import Ladders
 from obverse.attack.naming import named
-from obverse.data.files import Form, declare, locate, quote
+from obverse.data.files import declare, locate, quote
+from obverse.data.forms import Form
 from obverse.data.hierarchy import Ladder, from_csv
 from obverse.data.schema import Column, Role, Schema
 from obverse.data.settings import load

@@ -2,8 +2,8 @@
 
 - Of the same people, on whose the rows are: every row belongs to that one person, who may now have as many rows as
   those on the left times those on the right. Bounding scales what all of a person's rows add up to, so only the bound
-  multiplies, and no row needs to be dropped.
-- With a public table: a row stays its owner's, whatever it is joined with.
+  multiplies, and no row needs to be dropped; where both sides are bounded already, so is the product.
+- With a public table: a row stays its owner's, whatever it is joined with, and however often.
 - A row that is a unit by itself joins a public table only along a declared foreign key, of which the first row is
   taken, so that it stays one row.
 - A LEFT join keeps rows of the left, so that is not the public one: whether a public row found no partner would tell
@@ -154,4 +154,7 @@ def _beside(one: Relation, other: Relation, on: exp.Expr, side: str, fields: tup
     select = select.join(other.rows.source, on=on, join_type=side, copy=False)
     source = subquery(select, f"{MARK}joined")
     unit = Unit(owned.rows.unit.column, rows)
-    return Relation(Rows(source, unit, neighbours), fields, one.schemas + other.schemas, owned.people)
+    bounded = one.rows.bounded and other.rows.bounded
+    return Relation(
+        Rows(source, unit, neighbours, bounded), fields, one.schemas + other.schemas, owned.people
+    )

@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 from sqlglot import exp
 
-from obverse.data.bounding import Measure, Rows, apart, histogram, people, totals
+from obverse.data.bounding import Measure, Rows, apart, totals
+from obverse.data.picked import histogram, people
 from obverse.data.schema import Category
 from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
@@ -288,8 +289,10 @@ class AskPlan:
 
 
 def _within(question: Question) -> exp.Expr | None:
-    """Of a person only rows of the groups that are answered count against their share; rows alone need no share."""
-    keys = () if question.relation.rows.unit.column is None else question.keys
+    """Only rows of the groups that are answered count against a person's share, or towards a group that is found."""
+    rows = question.relation.rows
+    shared = rows.unit.column is not None and not rows.bounded
+    keys = question.keys if shared or question.found else ()
     inside = [
         exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys if key.domain
     ]

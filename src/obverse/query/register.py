@@ -52,7 +52,7 @@ class Register:
         return f"{REGISTER}{self.table}{only} at ε = {self.epsilon}"
 
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> RegisterPlan:
-        relation = Sources(schemas, {}).of(_whole(self.table))
+        relation = Sources(schemas, {}, sampled=False).of(_whole(self.table))
         schema = relation.schemas[0]
         if schema.public:
             raise BadQuestion(f"{schema.name} is public: there is nothing to learn privately")

@@ -94,8 +94,8 @@ def quoted(name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def table(schema: Schema, alias: str) -> Relation:
-    """A declared table's own rows."""
+def table(schema: Schema, alias: str, *, sampled: bool = False) -> Relation:
+    """A declared table's own rows, or where they have ranks and it is `sampled`, those of the lowest ranks."""
     unit = schema.unit.column
     fields = tuple(
         Field(
@@ -108,7 +108,8 @@ def table(schema: Schema, alias: str) -> Relation:
         )
         for column in schema.columns
     )
-    return Relation(own(schema), fields, (schema,), "" if unit is None else f"{schema.name}.{unit}")
+    people = "" if unit is None else f"{schema.name}.{unit}"
+    return Relation(own(schema, sampled=sampled), fields, (schema,), people)
 
 
 def _typed(column: Column) -> Typed:
@@ -131,7 +132,10 @@ def selected(
     distinct: bool = False,
     rows: int | None = None,
 ) -> Relation:
-    """A subquery with these columns, each under a name that no declared column has, and the owner kept."""
+    """A subquery with these columns, each under a name that no declared column has, and the owner kept.
+
+    Of a group each person has a row a key: `rows` where that is known, else no more than they had.
+    """
     renamed = tuple(replace(field, qualifier=alias, typed=_renamed(field, alias)) for field in fields)
     pairs = [(field.typed.sql, new.typed.sql.name) for field, new in zip(fields, renamed, strict=True)]
     unit = relation.rows.unit
@@ -140,15 +144,15 @@ def selected(
         unit = Unit(pairs[-1][1], unit.rows if rows is None else rows)
     columns = [exp.alias_(sql, name, quoted=True) for sql, name in pairs]
     select = exp.Select(expressions=columns, from_=exp.From(this=relation.rows.source))
-    if where is not None:
-        select.set("where", exp.Where(this=where))
+    if kept := [each for each in (where, relation.rows.sampled) if each is not None]:
+        select.set("where", exp.Where(this=exp.and_(*kept, copy=False)))
     if group:
         select.set("group", exp.Group(expressions=list(group)))
     if distinct:
         select.set("distinct", exp.Distinct())
-    return replace(
-        relation, rows=replace(relation.rows, source=subquery(select, alias), unit=unit), fields=renamed
-    )
+    bounded = relation.rows.bounded or rows is not None
+    made = replace(relation.rows, source=subquery(select, alias), unit=unit, bounded=bounded)
+    return replace(relation, rows=made, fields=renamed)
 
 
 def subquery(query: exp.Query, alias: str) -> exp.Subquery:

@@ -36,20 +36,30 @@ NAMED = ("db", "joins", "sample", "pivots", "only", "version", "when", "laterals
 
 @dataclass(frozen=True)
 class Sources:
-    """What FROM can name: declared tables, and what WITH has named before."""
+    """What FROM can name: declared tables, and what WITH has named before.
+
+    `sampled` takes people's rows by their ranks, where they have any. Of rows that a WHERE picks that would leave the
+    less the more rows it does not pick: there all are read, and what they add up to is scaled down.
+    """
 
     schemas: Mapping[str, Schema]
     named: Mapping[str, Relation]
+    sampled: bool = True
 
     def of(self, select: exp.Select) -> Relation:
         """All that a SELECT reads, joined."""
         source = select.args.get("from_")
         if source is None:
             raise BadQuestion("a question reads declared tables: SELECT … FROM people")
-        known = self._with(select)
-        relation = known._item(source.this)
-        for node in select.args.get("joins") or []:
-            relation = join(relation, known._item(node.this), node)
+        whole = self if select.args.get("where") is None else replace(self, sampled=False)
+        known, joins = whole._with(select), select.args.get("joins") or []
+        read = [source.this, *(node.this for node in joins)]
+        items = [known._item(node) for node in read]
+        if not all(item.private for item in items):  # how often a public table repeats a row is not known
+            items = [replace(known, sampled=False)._item(node) for node in read]
+        relation = items[0]
+        for item, node in zip(items[1:], joins, strict=True):
+            relation = join(relation, item, node)
         return relation
 
     def _with(self, select: exp.Select) -> Sources:
@@ -63,7 +73,7 @@ class Sources:
             if each.args["alias"].columns:
                 raise BadQuestion(f"WITH {each.alias}: name its columns in its SELECT")
             found = known._query(each.this, each.alias)
-            known = Sources(self.schemas, {**known.named, each.alias.lower(): found})
+            known = replace(known, named={**known.named, each.alias.lower(): found})
         return known
 
     def _item(self, node: exp.Expr) -> Relation:
@@ -82,20 +92,21 @@ class Sources:
         if (schema := by_name.get(node.name.lower())) is None:
             close = hint(node.name, tuple(self.schemas)).replace("; it has", "; declared are")
             raise BadQuestion(f"there is no table {node.name}{close}")
-        return self._owned(table(schema, alias if node.alias else schema.name), schema)
+        return self._owned(schema, alias if node.alias else schema.name, sampled=self.sampled)
 
-    def _owned(self, plain: Relation, schema: Schema) -> Relation:
+    def _owned(self, schema: Schema, alias: str, *, sampled: bool) -> Relation:
         """The table with its owner, found along foreign keys where its unit column points to another table."""
+        plain = table(schema, alias, sampled=sampled)
         if schema.unit.column is None:
             return plain
         references = schema.column(schema.unit.column).references
         if references is None:
             return plain
         target, _, key = references.partition(".")
-        parent = self._owned(table(self.schemas[target], f"{MARK}{target}"), self.schemas[target])
+        parent = self._owned(self.schemas[target], f"{MARK}{target}", sampled=False)
         if parent.rows.unit.column is None or parent.field(exp.column(key)).owner:
             return replace(plain, people=parent.people or references)
-        return _completed(plain, parent, key, schema)
+        return _completed(table(schema, alias), parent, key, schema)
 
     def _query(self, query: exp.Expr, alias: str) -> Relation:
         if isinstance(query, exp.Union):
@@ -110,10 +121,13 @@ class Sources:
                     f"{name.strip('_').upper()} is not answered in a subquery, where it would pick rows by each other: "
                     "put it at the end, where it works on what is released"
                 )
-        relation = self.of(query)
+        grouped = query.args.get("group") is not None or any(
+            node.find(exp.AggFunc) for node in query.expressions
+        )
+        relation = (replace(self, sampled=False) if grouped else self).of(query)
         where = query.args.get("where")
         kept = None if where is None else condition(where.this, relation.reader)
-        if query.args.get("group") is not None or any(node.find(exp.AggFunc) for node in query.expressions):
+        if grouped:
             return _by_person(relation, query, kept, alias)
         fields = tuple(field for node in query.expressions for field in _fields(relation, node))
         if query.args.get("distinct") is not None:
@@ -143,9 +157,9 @@ class Sources:
         halves = [_renamed(half, fields, owner) for half in (one, other)]
         union = exp.union(*halves, distinct=False, copy=False)
         unit = Unit(owner, one.rows.unit.rows + other.rows.unit.rows)
-        replaced = Neighbours.REPLACE in (one.rows.neighbours, other.rows.neighbours)
-        rows = replace(one.rows, source=subquery(union, alias), unit=unit)
-        if replaced:
+        bounded = one.rows.bounded and other.rows.bounded
+        rows = replace(one.rows, source=subquery(union, alias), unit=unit, bounded=bounded)
+        if Neighbours.REPLACE in (one.rows.neighbours, other.rows.neighbours):
             rows = replace(rows, neighbours=Neighbours.REPLACE)
         return Relation(rows, fields, one.schemas + other.schemas, one.people)
 
@@ -162,7 +176,7 @@ def _completed(plain: Relation, parent: Relation, key: str, schema: Schema) -> R
     select = exp.select("*").from_(here.rows.source, copy=False)
     select = select.join(there.rows.source, on=on, join_type="INNER", copy=False)
     unit = Unit(there.rows.unit.column, schema.unit.rows)
-    rows = replace(there.rows, source=subquery(select, f"{MARK}completed"), unit=unit)
+    rows = replace(there.rows, source=subquery(select, f"{MARK}completed"), unit=unit, bounded=False)
     fields = tuple(replace(field, owner=False) for field in here.fields)
     return Relation(rows, fields, plain.schemas + parent.schemas, parent.people)
 
@@ -209,7 +223,7 @@ def _by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, al
             fields.append(Field(node.alias or shown(inner), "", _aggregate(relation, inner)))
     only = all(key.owner for key in keys)
     assert relation.owner is not None
-    group_by = (relation.owner, *(key.typed.sql for key in keys))
+    group_by = tuple(dict.fromkeys((relation.owner, *(key.typed.sql for key in keys))))
     return selected(relation, tuple(fields), where, alias=alias, group=group_by, rows=1 if only else None)
 
 

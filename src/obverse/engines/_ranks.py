@@ -1,0 +1,53 @@
+"""Ranks: a person's rows numbered 0, 1, 2, … in a secret random order, written once, so that bounding is a filter.
+
+A rank follows from the secret, from whose the row is, and from the how many-eth of that person's rows it is. Where
+their rows stand among those of others does not matter, and neither does what is in them: who comes or goes changes
+nobody else's ranks. The hash is quick rather than a cipher: that nobody has more rows than count holds of any order,
+known or not; what the secret gives is that nobody can arrange which of their rows are the ones that count.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from obverse.data.files import literal, quote
+from obverse.data.forms import RANK
+from obverse.data.schema import Schema
+from obverse.errors import BadSource
+from obverse.noise.entropy import Secret
+
+# Whether PostgreSQL keeps two columns of a table unique together.
+UNIQUE = """
+SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = (SELECT c.oid FROM pg_class c JOIN pg_namespace n
+    ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s)
+    AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 2 AND
+    (SELECT array_agg(a.attname::text) FROM pg_attribute a
+    WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:1])) @> ARRAY[%s, %s])
+"""
+
+
+def by_rank(rows: str, person: str, secret: Secret) -> str:
+    """DuckDB's words for all rows, in their order, and the rank of each; a row of nobody has none."""
+    whose, rank, key = quote(person), quote(RANK), literal(secret.hex())
+    placed = f"SELECT {whose} AS who, row_number() OVER () AS place FROM {rows}"
+    own = f"SELECT who, place, row_number() OVER (PARTITION BY who ORDER BY place) AS nth FROM ({placed})"
+    number = f"row_number() OVER (PARTITION BY who ORDER BY hash(who, nth, {key}), nth) - 1"
+    ranked = f"SELECT place, CASE WHEN who IS NOT NULL THEN {number} END AS {rank} FROM ({own})"
+    return f"(SELECT * FROM {rows} POSITIONAL JOIN (SELECT {rank} FROM ({ranked}) ORDER BY place))"
+
+
+def repeated(schema: Schema) -> exp.Select:
+    """How many ranks some person has twice: with any, more than their share of rows would count."""
+    whose, rank = (exp.column(name, quoted=True) for name in (schema.unit.column or "", RANK))
+    pairs = exp.select(whose, rank).from_(exp.to_table(quote(schema.name), dialect="duckdb"))
+    pairs = pairs.where(exp.Not(this=exp.Is(this=whose, expression=exp.Null())))
+    pairs = pairs.where(exp.Not(this=exp.Is(this=rank, expression=exp.Null())))
+    pairs = pairs.group_by(whose, rank).having("COUNT(*) > 1")
+    return exp.select(exp.Count(this=exp.Star())).from_(pairs.subquery("repeated"))
+
+
+def unfit(schema: Schema, source: str, fault: str = "numbers rows of one person alike") -> BadSource:
+    """The refusal of ranks that bound nobody's rows."""
+    return BadSource(
+        f"{source}: {schema.unit.rank} {fault}; let `obverse rank {schema.name}` write it, or leave rank out of unit"
+    )
