@@ -54,7 +54,9 @@ def test_a_control_can_be_made_by_taking_rows_out(copy):
 
 
 def test_a_release_of_nobody_known_has_no_control_and_says_so():
-    found = assess(FRESH.set_column(2, "income", pa.array(np.arange(2500) + 10**6)), _held(control=None))
+    found = assess(
+        FRESH.set_column(2, "income", pa.array(np.arange(2500) * 31 + 10_001)), _held(control=None)
+    )
     assert found.control == "" and "a control" in dict(found.untried)
 
 
@@ -97,6 +99,13 @@ def test_bad_input_is_refused_in_a_sentence():
         assess(pa.table({"x": [1]}), _held())
     with pytest.raises(BadSource, match="release is empty"):
         assess(PEOPLE.slice(0, 0), _held())
+    thousands = PEOPLE.set_column(2, "income", pa.array(PEOPLE["income"].to_numpy() / 1000))
+    with pytest.raises(BadSource, match="income is in another unit, or is something else, in the release"):
+        assess(thousands, _held())
+    with pytest.raises(
+        BadSource, match="age holds numbers in one table, and in another text that is neither"
+    ):
+        assess(PEOPLE.set_column(0, "age", pa.array(["old"] * PEOPLE.num_rows)), _held())
     with pytest.raises(BadParameter, match="between 0 and 1"):
         assess(PEOPLE, _held(), threshold=9.0)
     with pytest.raises(BadParameter, match="has no column salary"):

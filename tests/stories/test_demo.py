@@ -15,6 +15,7 @@ def test_the_story_is_told_whole_and_plain_where_it_is_piped(capsys: pytest.Capt
     assert main(["demo"]) == 0
     told = capsys.readouterr().out
     assert "7,841 − 7,840 = 1" in told  # what exact counts give away, counted on the real table
+    assert "11,972 of the 32,561 people are alone" in told
     assert "that says next to nothing about her" in told
     assert "hours" in told and "±" in told and "Husband" in told
     assert "cost ε = 0.5, for one row of people added or removed" in told

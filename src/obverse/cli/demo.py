@@ -26,6 +26,8 @@ EXAMPLES = ("obverse demo", "obverse demo --into census")
 SAMPLE = Path(__file__).parent.parent / "sample"
 RICH = "SELECT COUNT(*) FROM people WHERE \"salary-class\" = '>50K'"
 BUT_HER = RICH + "\n  AND NOT (sex = 'Female' AND age = 52 AND education = 'Doctorate')"
+KNOWN = 'age, education, "marital-status", occupation, race, sex, "native-country"'
+ALONE = f"SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM people GROUP BY {KNOWN}) WHERE n = 1"
 TABLE = (
     'DP-SELECT 0.5 relationship, COUNT(*) AS people, AVG("hours-per-week") AS hours\n'
     "  FROM people GROUP BY relationship ORDER BY people DESC"
@@ -93,7 +95,9 @@ def _exact(folder: Path, paint: Paint) -> Iterator[str]:
 
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW people AS FROM read_csv({literal(str(folder / 'adult.csv'))})")
-        everybody, but_her = (connection.execute(sql).fetchall()[0][0] for sql in (RICH, BUT_HER))
+        everybody, but_her, alone = (
+            connection.execute(sql).fetchall()[0][0] for sql in (RICH, BUT_HER, ALONE)
+        )
     yield paint("head", "1  Two harmless counts")
     yield "   “Adult”, an extract of the 1994 US census: 32,561 people. One of them is a woman of 52 with a"
     yield "   doctorate, whom you know. A database that shows only totals over thousands of people answers:"
@@ -105,6 +109,11 @@ def _exact(folder: Path, paint: Paint) -> Iterator[str]:
     yield ""
     yield f"   {everybody:,} − {but_her:,} = {everybody - but_her}: {paint('bad', 'she earns more than $50,000.')}"
     yield "   The totals have told you about one person, for certain."
+    yield ""
+    yield "   Nor does it help to hand out the rows without names: by age, education, marital status,"
+    found = paint("bad", f"{alone:,} of the 32,561 people are alone.")
+    yield f"   occupation, race, sex and country {found} Whoever knows that"
+    yield "   much of somebody has found the row, and reads off it whatever else it says."
 
 
 def _private(research: Account, paint: Paint) -> Iterator[str]:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from obverse.attack.mixed import Ladders
+from obverse.attack.mixed import Ladders, counted
 from obverse.attack.naming import named
 from obverse.data.files import declare, locate, quote
 from obverse.data.forms import Form
@@ -186,6 +187,26 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
     if not table.num_rows:
         raise BadSource(f"{path} is empty: it has a header and no rows")
     return table
+
+
+def comparable(release: pa.Table, people: pa.Table) -> None:
+    """Refuse a release whose numbers are not of the people's kind or unit, before they are compared as if they were.
+
+    Numbers of one unit overlap: the middle nine tenths of a column lie nowhere wholly above or below the other's.
+    """
+    for name in release.column_names:
+        ours, theirs = (counted(table[name].combine_chunks()) for table in (release, people))
+        if not all(
+            pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in (ours, theirs)
+        ):
+            continue
+        spans = [pc.quantile(each, [0.05, 0.95]).to_pylist() for each in (ours, theirs)]
+        (low, high), (least, most) = spans
+        if None not in (low, least) and (low > most or least > high):
+            raise BadSource(
+                f"{name} is in another unit, or is something else, in the release than among the people: the middle "
+                "nine tenths of its numbers do not overlap"
+            )
 
 
 def fingerprint(path: str | Path) -> str:

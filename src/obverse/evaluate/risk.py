@@ -21,7 +21,7 @@ from obverse.attack.mixed import encode, numeric, shared
 from obverse.attack.nearest import Nearest
 from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, SinglingOut, halves, plain, within
 from obverse.errors import BadParameter, BadSource
-from obverse.evaluate.held import Held
+from obverse.evaluate.held import Held, comparable
 from obverse.evaluate.named import by_name, unjudged
 from obverse.evaluate.tried import THRESHOLD, Tried, few
 from obverse.noise.entropy import Keyed
@@ -104,6 +104,7 @@ def assess(
     columns = shared(release, known.people)
     if not release.num_rows:
         raise BadSource("the release is empty: there is nothing to attack")
+    comparable(release.select(columns), known.people)
     world = World(
         release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
     )
