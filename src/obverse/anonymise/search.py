@@ -14,12 +14,13 @@ from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines,
 from obverse.anonymise.cluster import mdav, members
 from obverse.anonymise.codes import Domain, Ints, encode, reorder
 from obverse.anonymise.items import Items, allowed, collect
+from obverse.anonymise.ladders import ladder_for
 from obverse.anonymise.lattice import Search, cheapest_first, local
 from obverse.anonymise.mondrian import Wish, mondrian
 from obverse.anonymise.recode import Recoding
 from obverse.anonymise.rules import Rules
 from obverse.anonymise.settle import adopt, settle
-from obverse.data.hierarchy import Ladder, categories, number, numbers
+from obverse.data.hierarchy import Ladder, number
 from obverse.errors import Withheld
 
 How = Literal["mondrian", "lattice", "local", "members", "mdav"]
@@ -66,12 +67,14 @@ def prepare(
     factor: Sequence[float],
 ) -> Prepared:
     """Codes and ladders; a column without a ladder gets an automatic one where labels come from ladders."""
+    coded = [encode(name, table[name], *ranges.get(name, (None, None))) for name in quasi]
+    raw_domains, raw_codes = [domain for domain, _ in coded], [codes for _, codes in coded]
     domains, codes, climbed = [], [], []
-    for name in quasi:
-        domain, column = encode(name, table[name], *ranges.get(name, (None, None)))
+    for place, (domain, column) in enumerate(coded):
         ladder = None
         if style == "hierarchy":
-            ladder = _ladder(domain, column, ladders.get(name))
+            given = ladders.get(domain.name)
+            ladder = _given(domain, given) if given else ladder_for(place, raw_domains, raw_codes)
             order = sorted(range(len(domain.values)), key=_climb(ladder, domain))
             domain, column = reorder(domain, column, order)
             ladder = ladder.of([domain.text(i) for i in range(len(domain.values))])
@@ -87,18 +90,12 @@ def _climb(ladder: Ladder, domain: Domain):  # type: ignore[no-untyped-def]
     return lambda i: (*(level[i] for level in ladder.levels[:0:-1]), float(domain.at[i]))
 
 
-def _ladder(domain: Domain, codes: NDArray[np.int32], given: Ladder | None) -> Ladder:
+def _given(domain: Domain, ladder: Ladder) -> Ladder:
+    """The curator's ladder, which must cover the column."""
     values = [domain.text(i) for i in range(len(domain.values))]
-    if given is not None:
-        if not given.covers(values):
-            raise Withheld(
-                f"the hierarchy of {domain.name} may miss a value of the column: add a line for it"
-            )
-        return given.of(values)
-    if domain.numeric and pa.types.is_temporal(domain.type) is False:
-        return numbers(domain.name, [float(x) for x in domain.at], domain.low, domain.high, domain.whole)
-    counts = np.bincount(codes, minlength=domain.size)[: len(values)]
-    return categories(domain.name, values, [int(count) for count in counts])
+    if not ladder.covers(values):
+        raise Withheld(f"the hierarchy of {domain.name} may miss a value of the column: add a line for it")
+    return ladder.of(values)
 
 
 def search(
