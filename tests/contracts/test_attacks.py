@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from obverse import catalogue
@@ -72,6 +74,20 @@ def test_a_permuted_truth_falls_to_the_baseline(name):
         truth = contest.truth[shuffle(len(contest.truth), Keyed("permuted"))]
         got = judge(contest.attack, claims, truth)
     assert got.success.low <= max(got.baseline, got.control.high if got.control else 0)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in ATTACKS.items() if not hasattr(kind, "truth")])
+def test_the_order_of_released_rows_tells_it_nothing(name):
+    """As much is right, within a twentieth, when the rows of what was released are shuffled."""
+    contest, claims, _ = played(name, "PLANTED")
+    released = contest.view.releases.get("release")
+    if not isinstance(released, pa.Table) or "targets" not in contest.view.auxiliary:
+        return
+    rows = released.take(shuffle(released.num_rows, Keyed("rows")))
+    shuffled = replace(contest.view, releases={**contest.view.releases, "release": rows})
+    again = contest.attack.run(shuffled)
+    right = [(each.made & (each.values == contest.truth)).mean() for each in (claims, again)]
+    assert abs(right[0] - right[1]) <= 0.05
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -36,7 +36,8 @@ class SinglingOut(Attack):
     """Descriptions that fit one record of the release: does each fit one person?  [CN20; GBWT23]
 
     `size` columns a description, more extreme than the median where they are numbers; 1 takes the rarest
-    values and the ends of every column; 0 takes whole records.
+    values and the ends of every column; 0 takes whole records. `count` descriptions are wanted, as many as there
+    are records at most; each that is not to be had is an attack that failed.
     """
 
     size: int = 3
@@ -52,7 +53,8 @@ class SinglingOut(Attack):
     def claim(self, view: View) -> Claims:
         release = view.table("release")
         found = len(self._described(encode([release], release.column_names)[0], release))
-        return Claims(np.arange(found), np.ones(found), np.ones(found, bool))
+        made = np.arange(self._wanted(release)) < found
+        return Claims(np.arange(len(made)), made.astype(float), made)
 
     def truth(self, release: pa.Table, people: pa.Table) -> NDArray[np.int64]:
         """For the judge: a description's own number where it fits exactly one of the people, else −1."""
@@ -62,8 +64,13 @@ class SinglingOut(Attack):
         """The same for several lists of people, whose descriptions are made once."""
         records, *held = encode([release, *lists], release.column_names)
         described = self._described(records, release)
-        fits = [Nearest(people).holds(described) for people in held]
-        return [np.where(each == 1, np.arange(len(described)), NOTHING) for each in fits]
+        fits = np.zeros((len(lists), self._wanted(release)), np.int64)
+        for found, people in zip(fits, held, strict=True):
+            found[: len(described)] = Nearest(people).holds(described)
+        return [np.where(found == 1, np.arange(len(found)), NOTHING) for found in fits]
+
+    def _wanted(self, release: pa.Table) -> int:
+        return min(self.count, int(release.num_rows))
 
     def _described(self, records: Boxes, release: pa.Table) -> Boxes:
         """Descriptions as boxes, each of which holds one record of the release."""
@@ -75,7 +82,7 @@ class SinglingOut(Attack):
             found = _alone(tree, *self._rarest(records, numbers, entropy))
         else:
             found = self._sought(tree, records, numbers, entropy)
-        low, high = np.hsplit(found[: self.count], 2)
+        low, high = np.hsplit(found[: self._wanted(release)], 2)
         return Boxes(np.ascontiguousarray(low), np.ascontiguousarray(high))
 
     def _sought(self, tree: Nearest, records: Boxes, numbers: NDArray[np.bool_], entropy: Keyed) -> Reals:

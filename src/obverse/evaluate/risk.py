@@ -243,9 +243,7 @@ class World:
     def _predicates(self) -> Iterator[Tried]:
         """A few columns as descriptions, where any such description fits one released row."""
         attack = SinglingOut(min(3, self.release.num_columns))
-        claims = attack.run(View({"release": self.release}))
-        if len(claims.made):
-            yield self._described(attack, claims)
+        yield self._described(attack, attack.run(View({"release": self.release})))
 
     def _described(self, attack: SinglingOut | Describing, claims: Claims) -> Tried:
         """The descriptions, held against the people and against as many others where there are enough."""
@@ -319,10 +317,11 @@ class World:
         wins = self.drawn[0][claims.made & (claims.values == true)]
         return Tried(judge(attack, claims, true, control, game), about, wins)
 
-    def _planted(self, attack: SinglingOut | Describing) -> Rate:
-        """What a description attack gets on a copy of some of the people."""
-        truth = attack.truth(self.planted, self.planted)
-        return Rate(int((truth != NOTHING).sum()), len(truth))
+    def _planted(self, attack: SinglingOut | Describing) -> Rate | None:
+        """What a description attack gets on a copy of some of the people, of the descriptions it can have there."""
+        made = attack.run(View({"release": self.planted})).made
+        right = made & (attack.truth(self.planted, self.planted) != NOTHING)
+        return Rate(int(right.sum()), int(made.sum())) if made.any() else None
 
 
 def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
