@@ -201,7 +201,9 @@ class PostgreSQL:
         if self._connection.execute(UNIQUE, (*names, *wanted)).fetchone() != (True,):
             index = f"CREATE UNIQUE INDEX ON {quote(names[1])} ({quote(whose)}, {quote(rank)})"
             raise unfit(schema, shown(self._sources[schema.name]), f"is kept apart by nothing: {index}")
-        return f"{quote(rank)}::int8 AS {quote(RANK)}"
+        return (
+            f"{quote(rank)} AS {quote(RANK)}"  # as it is, so that the planner knows how many rows there are
+        )
 
 
 def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> PostgreSQL:

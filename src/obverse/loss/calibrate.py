@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from math import log2
 
@@ -59,8 +60,9 @@ def gaussian_variance(epsilon: object, delta: object, sensitivity: Sensitivity) 
 
 def largest_rho(epsilon: float, delta: float) -> Fraction:
     """The largest ρ that is (ε, δ)-private, to one part in 2²⁰.  [CKS20, Corollary 13]"""
-    fits = [k for k in range(-60, 12) if zcdp_profile(2.0**k, epsilon) <= delta]
-    low = Fraction(2) ** max(fits, default=-60)
+    low = Fraction(2) ** (
+        bisect_left(range(-59, 12), True, key=lambda k: zcdp_profile(2.0**k, epsilon) > delta) - 60
+    )
     step = low
     for _ in range(20):
         step /= 2

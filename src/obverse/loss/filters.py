@@ -212,10 +212,16 @@ def _amount(
         sizes = [None if amount.size is None else n * amount.size for amount, n in parts]
         deltas = sum(n * amount.delta for amount, n in parts)
         return Amount(None if None in sizes else sum(size or 0 for size in sizes), deltas)
-    epsilon = loss.epsilon(float(delta)) if delta else inf
+    epsilon = _epsilon(loss, delta) if delta else inf
     if epsilon == inf:
         return Amount(None)
     return Amount(ceil(from_pure(Fraction(epsilon)) * GRAIN), ceil(delta * DELTA_GRAIN))
+
+
+@lru_cache(maxsize=256)
+def _epsilon(loss: Loss, delta: Fraction) -> float:
+    """The ε of a loss at this δ, which every notion asks for."""
+    return loss.epsilon(float(delta))
 
 
 def _at_order(order: float) -> Callable[[Loss], Fraction | None]:

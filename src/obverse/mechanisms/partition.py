@@ -181,11 +181,13 @@ class GaussianNamedCounts(Mechanism[Sequence[int] | Whole, Whole]):
     @classmethod
     def at(cls, rho: Fraction, delta: Fraction, *, groups: int = 1) -> GaussianNamedCounts:
         """The one that costs ρ for the counts of a person in so many groups, and δ for naming any of them."""
-        variance = Fraction(groups) / (2 * positive(rho, "ρ"))
-        threshold = 2
-        while cls(variance, threshold)._named(groups) > float(small(delta)):
-            threshold += 1
-        return cls(variance, threshold)
+        variance, allowed = Fraction(groups) / (2 * positive(rho, "ρ")), float(small(delta))
+        enough = 3 + ceil(40 * sqrt(variance))  # where the tail is below any float
+
+        def fits(threshold: int) -> bool:
+            return cls(variance, threshold)._named(groups) <= allowed
+
+        return cls(variance, bisect_left(range(enough), True, lo=2, key=fits))
 
     def draw(self, value: Sequence[int] | Whole, entropy: Entropy) -> Whole:
         people = whole(value)
