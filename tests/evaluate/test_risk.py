@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from obverse.attack.interval import Rate
 from obverse.errors import BadParameter, BadSource, Broken
 from obverse.evaluate.held import Held
 from obverse.evaluate.risk import QUESTIONS, Tried, assess
@@ -75,6 +76,14 @@ def test_a_lucky_attack_on_one_target_does_not_hide_one_that_surely_got_through(
     assert lucky.evidence.risk > sure.evidence.risk and lucky.word() == "unclear"
     for tried in ((lucky, sure), (sure, lucky)):
         assert replace(copy, tried=tried).verdict[0] == "Do not release"
+
+
+def test_an_attack_that_misses_a_planted_copy_shows_nothing_and_hides_nothing(copy, fresh):
+    """One blind attack: nothing is shown where no risk is seen; where one is, it is not for release all the same."""
+    for found, verdict in ((copy, "Do not release"), (fresh, "Not shown")):
+        first, *rest = found.tried
+        blind = Tried(replace(first.evidence, positive=Rate(1, 50)))
+        assert replace(found, tried=(blind, *rest)).verdict[0] == verdict
 
 
 def test_linkage_to_a_list_of_names_is_said_to_be_untested(copy):

@@ -17,7 +17,7 @@ from obverse.attack.naming import Names, Naming, named, one_row_each
 from obverse.attack.nearest import Nearest
 from obverse.errors import BadParameter
 from obverse.evaluate.held import Held, Listed
-from obverse.evaluate.tried import Tried
+from obverse.evaluate.tried import ENOUGH, Tried
 from obverse.noise.entropy import Keyed
 
 
@@ -88,7 +88,7 @@ def _planted(attack: Naming, population: pa.Table, copies: int) -> Rate | None:
     alone = (
         sizes.filter(pa.array(sizes[f"{attack.person}_count"].to_numpy() == 1)).slice(0, copies).drop_null()
     )
-    if not alone.num_rows:
+    if alone.num_rows < ENOUGH:
         return None
     claims = attack.run(View({"release": alone.select(keys)}, {"population": population}))
     true: Names = named(alone, f"{attack.person}_min")

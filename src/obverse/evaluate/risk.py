@@ -23,7 +23,7 @@ from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, Singl
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import Held, comparable
 from obverse.evaluate.named import by_name, unjudged
-from obverse.evaluate.tried import THRESHOLD, Tried, few
+from obverse.evaluate.tried import ENOUGH, THRESHOLD, Tried, few
 from obverse.noise.entropy import Keyed
 
 Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
@@ -77,10 +77,10 @@ class Assessment:
                 "Do not release",
                 f"the release holds {', '.join(self.identifiers)}, which says who people are",
             )
-        if blind or not words:
-            return "Not shown", "an attack that cannot find a planted copy shows nothing about this release"
         if "high" in words:
             return "Do not release", f"the whole 95 % interval of a risk lies above its threshold of {share}"
+        if blind or not words:
+            return "Not shown", "an attack that cannot find a planted copy shows nothing about this release"
         if "unclear" in words:
             return (
                 "Undecided",
@@ -321,7 +321,7 @@ class World:
         """What a description attack gets on a copy of some of the people, of the descriptions it can have there."""
         made = attack.run(View({"release": self.planted})).made
         right = made & (attack.truth(self.planted, self.planted) != NOTHING)
-        return Rate(int(right.sum()), int(made.sum())) if made.any() else None
+        return Rate(int(right.sum()), int(made.sum())) if made.sum() >= ENOUGH else None
 
 
 def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:

@@ -16,6 +16,8 @@ THRESHOLD = 0.09
 """One in eleven: the chance of recognising a trial participant that EMA's policy 0070 and Health Canada accept at
 most in clinical data for the public. Here, by analogy, the share of people that an attack may be right about."""
 
+ENOUGH = 10  # of a planted copy, for an attack's blindness to be told from chance
+
 
 @dataclass(frozen=True)
 class Tried:
