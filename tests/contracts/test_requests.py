@@ -21,6 +21,7 @@ from obverse.anonymise.recode import Test as Label
 from obverse.cli.demo import unpack
 from obverse.curator.curator import Curator, open_settings
 from obverse.errors import Refusal
+from obverse.query.publish import Cut
 from obverse.release import KINDS, Terms
 
 PACKAGES = ("query", "anonymise", "tables", "local", "validate")
@@ -57,6 +58,10 @@ EXAMPLES = {
     "Register": (
         {"table": "people", "epsilon": Fraction(1, 4)},
         {"table": "nowhere", "epsilon": Fraction(1)},
+    ),
+    "Publish": (
+        {"name": "ages", "table": "people", "cuts": (Cut("age", "hats"), Cut("sex", "total"))},
+        {"name": "ages", "table": "people", "cuts": (Cut("nosuch"),)},
     ),
     "Tabulate": ({"table": "people", "by": ("sex", "race")}, {"table": "nowhere", "by": ("sex",)}),
 }

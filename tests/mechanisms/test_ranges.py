@@ -16,10 +16,18 @@ E, R = Fraction(1), Fraction(1, 2)
 CASES = [
     *[(LaplaceRanges((2,), E, strategy), (0, 0), (1, 0), ONE) for strategy in ("hats", "tree", "haar")],
     (LaplaceRanges((2, 2), E, "haar"), ((0, 0), (0, 0)), ((1, 0), (0, 0)), ONE),
+    (
+        LaplaceRanges((2, 2, 1), E, ("hats", "total", "cells")),
+        (((0,), (0,)),) * 2,
+        (((1,), (0,)), ((0,), (0,))),
+        ONE,
+    ),
     (GaussianRanges((3,), R), (0, 0, 0), (0, 1, 0), ONE),
     (GaussianRanges((2, 2), R, "tree"), ((0, 0), (0, 0)), ((1, 0), (0, 0)), ONE),
 ]
 PLANTED = [
+    # cells and margins as if each of four sets of them could have the whole ε
+    (LaplaceRanges((9,), 4 * E, "total"), LaplaceRanges((9,), E, "total"), (0,) * 9, (1,) + (0,) * 8, ONE),
     (LaplaceRanges((2,), 3 * E, "haar"), LaplaceRanges((2,), E, "haar"), (0, 0), (1, 0), ONE),
     # the notes' tree: ε on each of three levels
     (LaplaceRanges((4,), 3 * E, "haar"), LaplaceRanges((4,), E, "haar"), (0,) * 4, (1, 0, 0, 0), ONE),
@@ -32,7 +40,7 @@ def feature(output):
     return float(np.ravel(output)[1 if np.size(output) == 3 else 0])
 
 
-@pytest.mark.parametrize("strategy", ["hats", "tree", "haar"])
+@pytest.mark.parametrize("strategy", ["hats", "tree", "haar", "cells", "total"])
 @pytest.mark.parametrize("shape", [(40,), (7, 12)])
 def test_what_one_person_moves_is_what_the_noise_is_made_for(strategy, shape):
     """[LHMMR10, Proposition 4], by moving every cell of the real measurement by one."""
@@ -86,7 +94,9 @@ def test_huge_counts_do_not_wrap():
     "make",
     [
         lambda: LaplaceRanges((), E),
-        lambda: LaplaceRanges((2, 2, 2), E),
+        lambda: LaplaceRanges((2,) * 9, E),
+        lambda: LaplaceRanges((2000, 2000, 2), E),
+        lambda: LaplaceRanges((2, 2), E, ("hats",)),
         lambda: LaplaceRanges((0,), E),
         lambda: GaussianRanges((10**6,), R),
         lambda: LaplaceRanges((4,), E, "best"),
@@ -104,3 +114,22 @@ def test_interval_holds_what_it_says_over_all_ranges():
     off = [np.append(0, (mechanism.release(cells, entropy) - cells).cumsum()) for _ in range(200)]
     wrong = [abs(sums[high] - sums[low]) for sums in off for low in range(24) for high in range(low + 1, 25)]
     assert np.mean(np.array(wrong) <= mechanism.interval(0.9)) == pytest.approx(0.9, abs=0.04)
+
+
+@pytest.mark.parametrize("size", [3, 16, 75])
+def test_the_total_beside_the_cells_is_worth_its_weight(size):
+    """A cell and the total together err less than where cells alone are measured, or as much where these are few."""
+    alone, beside = (LaplaceRanges((size,), E, way) for way in ("cells", "total"))
+    assert beside.variance((0, 1)) + beside.variance((0, size)) <= (
+        alone.variance((0, 1)) + alone.variance((0, size))
+    ) * (1 + 1e-9)
+
+
+def test_a_weighted_total_has_the_variance_of_its_range():
+    mechanism = LaplaceRanges((12, 5), E, ("hats", "total"))
+    one, other = (np.arange(12) < 7).astype(float), (np.arange(5) > 2).astype(float)
+    both = np.outer(one, other)
+    wanted = mechanism.variance((0, 7), (3, 5))
+    for weights in ([((0,), one), ((1,), other)], [((0, 1), both)]):
+        assert mechanism.variance_of(*weights) == pytest.approx(wanted)
+    assert mechanism.variance_of(((0,), one)) == pytest.approx(mechanism.variance((0, 7), (0, 5)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from obverse.curator.preview import Preview
 from obverse.query.answer import Answered
-from obverse.query.ask import Ask
+from obverse.query.create import request
 
 if TYPE_CHECKING:
     from obverse.curator.curator import Curator
@@ -27,14 +27,14 @@ class Account:
 
     def preview(self, sql: str) -> Preview:
         """What a question would cost and its ±; reads nothing and charges nothing."""
-        return self.curator.preview(Ask(sql), self.name)
+        return self.curator.preview(request(sql), self.name)
 
     def explain(self, sql: str) -> str:
         """What a question would read, its noise, cost and ±; reads nothing and charges nothing."""
         return self.curator.explain(sql, self.name)
 
     def tell(self, sql: str) -> str | None:
-        """What EXPLAIN, DESCRIBE or SHOW BUDGET tells, for nothing; None of a question."""
+        """What EXPLAIN, DESCRIBE or SHOW tells, for nothing; None of a question."""
         return self.curator.tell(sql, self.name)
 
     def budget(self) -> Budget:

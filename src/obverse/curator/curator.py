@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 from obverse.curator.account import Account
 from obverse.curator.clock import now
 from obverse.curator.preview import Preview
+from obverse.curator.shelf import Shelf
 from obverse.data.bounding import ranked
 from obverse.data.files import locate
 from obverse.data.learnt import Learnt
@@ -27,11 +28,13 @@ from obverse.ledger.budget import Budget
 from obverse.ledger.ledger import Clock, Ledger
 from obverse.ledger.policy import Account as Allowed
 from obverse.ledger.policy import Policy
+from obverse.loss.loss import FREE
 from obverse.noise.entropy import Entropy, System
-from obverse.query.answer import Answered, Answering
-from obverse.query.ask import Ask
+from obverse.query.answer import Answer, Answered, Answering
+from obverse.query.create import request
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
+from obverse.query.publish import PublishPlan
 from obverse.query.register import REGISTER, Register
 from obverse.release import KINDS, Charge, Linked, Plan, Release, Request
 
@@ -58,22 +61,27 @@ class Curator:
         self._tables = dict(tables or {})
         self._opening = Lock()
         self._linking = Lock()
+        self._shelf = Shelf(ledger)
 
     def __repr__(self) -> str:
         return f"Curator({', '.join(self.schemas)}; ledger {self.ledger.path})"
 
-    def release(self, request: Request[Value], to: str = CURATOR) -> Release[Value]:
+    def release(self, wanted: Request[Value], to: str = CURATOR) -> Release[Value]:
         """What was asked for, paid for and kept; the same again is free, and says the same."""
-        plan = request.plan(self.schemas, self.ledger.policy.terms(to))
+        plan = wanted.plan(self.schemas, self.ledger.policy.terms(to))
+        if isinstance(plan, AskPlan) and (free := self._free(plan, to)) is not None:
+            return cast(Release[Value], free)
         tables = self._open(plan.tables)
+        if isinstance(plan, PublishPlan):
+            self._shelf.check(plan, self._key(plan, tables))
         if not isinstance(plan, Linked):
-            return self._charged(plan, tables, request, to)
+            return self._charged(plan, tables, wanted, to)
         with self._linking:  # so that of two at once the later counts in the earlier
             left = self.ledger.answers(plan.tables, plan.kind)
             linked = plan.after(left, "\n".join(map(tables.version, plan.tables)))
-            return self._charged(linked, tables, request, to)
+            return self._charged(linked, tables, wanted, to)
 
-    def _charged(self, plan: Plan[Value], tables: Tables, request: Request[Value], to: str) -> Release[Value]:
+    def _charged(self, plan: Plan[Value], tables: Tables, wanted: Request[Value], to: str) -> Release[Value]:
         whom = " and ".join(self.schemas[name].protects for name in plan.tables)
         pending = self.ledger.submit(
             Charge(
@@ -82,7 +90,7 @@ class Curator:
                 plan.kind,
                 self._key(plan, tables),
                 plan.guarantee,
-                str(request),
+                str(wanted),
                 whom,
                 plan.delta,
             )
@@ -95,28 +103,64 @@ class Curator:
             receipt = pending.receipt()  # that it failed is an answer too, and leaves when it is paid for
         return Release(plan.unpack(kept), plan, receipt)
 
-    def preview(self, request: Request[Value], to: str = CURATOR) -> Preview:
+    def _free(self, plan: AskPlan, to: str) -> Release[Answer] | None:
+        """What a release that was published tells already: no row is read and nothing charged. What was asked before
+        is answered as before."""
+        volumes = [] if plan.fresh else self._shelf.about(plan.tables)
+        if not volumes:
+            return None
+        self.ledger.policy.allow(Charge(to, plan.tables, plan.kind, "", FREE))
+        tables = self._open(plan.tables)
+        if self.ledger.kept_under(self._key(plan, tables)) is not None:
+            return None
+        found = self._shelf.answer(plan, volumes, self.schemas, lambda release: self._key(release, tables))
+        return None if found is None else Release(found[0].answer, found[0], found[1])
+
+    def preview(self, wanted: Request[Value], to: str = CURATOR) -> Preview:
         """What a release would cost and how wrong it may be; reads nothing and charges nothing."""
-        return Preview(request.plan(self.schemas, self.ledger.policy.terms(to)))
+        plan = wanted.plan(self.schemas, self.ledger.policy.terms(to))
+        return Preview(plan, self._told_by(plan))
+
+    def _told_by(self, plan: Plan[Value]) -> str:
+        """Which release would tell it free, as far as that is known without a look at the data."""
+        if not isinstance(plan, AskPlan) or plan.fresh:
+            return ""
+        found = self._shelf.answer(plan, self._shelf.about(plan.tables), self.schemas, None)
+        if found is None:
+            return ""
+        told = "; ".join(f"{each.name} ± {each.margin:,.4g}" for each in found[0].accuracy)
+        return f"release '{found[0].name}' answers it free if the data are as they were: {told}"
 
     def explain(self, sql: str, to: str = CURATOR) -> str:
         """The plan of a question in full, with or without EXPLAIN before it; reads nothing and charges nothing."""
         said = statement(sql)
-        plan = Ask(sql if said is None else said[1]).plan(self.schemas, self.ledger.policy.terms(to))
-        return explain(plan) if isinstance(plan, AskPlan) else plan.told
+        plan = request(sql if said is None else said[1]).plan(self.schemas, self.ledger.policy.terms(to))
+        if not isinstance(plan, AskPlan):
+            return plan.told
+        free = self._told_by(plan)
+        return explain(plan) + (f"\nfree        {free}" if free else "")
 
     def tell(self, sql: str, to: str = CURATOR) -> str | None:
-        """What EXPLAIN, DESCRIBE or SHOW BUDGET tells, for nothing; None of a question, which is asked by `ask`."""
+        """What EXPLAIN, DESCRIBE or SHOW tells, for nothing; None of a question, which is asked by `ask`."""
         said = statement(sql)
         if said is None:
             return None
         if said[0] == "EXPLAIN":
             return self.explain(said[1], to)
-        return describe(said[1], self.schemas) if said[0] == "DESCRIBE" else str(self.budget(to))
+        if said[0] == "DESCRIBE":
+            return describe(said[1], self.schemas)
+        return str(self.budget(to)) if said[1].upper() == "BUDGET" else self.releases()
+
+    def releases(self) -> str:
+        """Every release that was published, a line each."""
+        return (
+            "\n".join(map(str, self._shelf.volumes()))
+            or "nothing was published yet: CREATE RELEASE … AS SELECT …"
+        )
 
     def ask(self, sql: str, to: str = CURATOR) -> Answered:
         """The private answer to a question in SQL."""
-        release = self.release(Ask(sql), to)
+        release = self.release(request(sql), to)
         return Answered(release.value, cast(Answering, release.plan), release.receipt)
 
     def register(

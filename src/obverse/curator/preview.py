@@ -13,9 +13,10 @@ from obverse.release import Accuracy, Guarantee, Plan
 
 @dataclass(frozen=True)
 class Preview:
-    """A plan, to be looked at."""
+    """A plan, to be looked at; and which release would answer it free, if one does."""
 
     plan: Plan[Any]
+    free: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -31,4 +32,4 @@ class Preview:
         for stated in self.accuracy:
             note = f" ({stated.note})" if stated.note else ""
             lines.append(f"{stated.name}  ± {stated.margin:,.4g} in {stated.confidence:.0%} of runs{note}")
-        return "\n".join([*lines, *told(self.plan)])
+        return "\n".join([*lines, *told(self.plan), *([self.free] if self.free else [])])

@@ -45,6 +45,7 @@ from obverse.ledger.store import (
     entries,
     head,
     immediate,
+    named,
     prepare,
     question,
     reaches,
@@ -213,6 +214,26 @@ class Ledger:
                     asked = question(reader, entry.charged.key)
                 assert asked is not None and asked.answer is not None
                 yield self._answers.read(entry.charged.key, *asked.answer)
+
+    def named(self, about: str, after: int = 0) -> tuple[int, list[Logged]]:
+        """The charges behind a line that call themselves so, oldest first; and the line up to which all are told."""
+        with self._read() as reader:
+            upto = head(reader).number  # first: a line that comes between the two is told again, not left out
+            found = named(reader, about, after)
+        return upto, found
+
+    def kept_under(self, key: str) -> bytes | None:
+        """What was kept under a key, whoever asked; None where nothing was."""
+        return self._under(digest(key))
+
+    def kept_for(self, entry: Logged) -> bytes | None:
+        """What was kept for a charge that the journal has; None where nothing was, or not yet."""
+        return self._under(entry.charged.key)
+
+    def _under(self, key: str) -> bytes | None:
+        with self._read() as reader:
+            found = question(reader, key)
+        return None if found is None or found.answer is None else self._answers.read(key, *found.answer)
 
     def spent(self, account: str = ALL, table: str = ALL) -> Total:
         """What an account was charged on a table; of all accounts or on all tables where none is named."""

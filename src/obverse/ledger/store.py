@@ -210,6 +210,19 @@ def entries(connection: apsw.Connection, account: str, limit: int, about: str = 
     ]
 
 
+def named(connection: apsw.Connection, about: str, after: int) -> list[Logged]:
+    """The charges behind a line that call themselves so, oldest first; what was kept for them is left out."""
+    query = """
+        SELECT journal.number, seal, line FROM charged JOIN journal ON journal.number = charged.number
+        WHERE journal.number > ?1 AND instr(line, ?2) > 0 ORDER BY journal.number
+    """
+    found = connection.execute(query, (after, f'"about":"{about}'))
+    read_lines = [(number, seal.hex(), cast(Charged, read(text))) for number, seal, text in found]
+    return [
+        Logged(number, seal, line, None) for number, seal, line in read_lines if line.about.startswith(about)
+    ]
+
+
 def logged(path: Path) -> bool:
     """Whether a write-ahead log stands beside the file, and may hold more than it."""
     log = path.with_name(path.name + "-wal")

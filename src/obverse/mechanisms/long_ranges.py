@@ -80,10 +80,16 @@ class LongRanges(Mechanism[Sequence[int] | Whole, Floats]):
         return tuple(float(2 / share**2) for share in self.shares)
 
     def variance(self, low: int, high: int) -> float:
-        """Of the total over cells low … high − 1: what least squares makes of that range itself."""
+        """Of the total over cells low … high − 1."""
+        weights = np.zeros(self.size)
+        weights[low:high] = 1.0
+        return self.variance_of(weights)
+
+    def variance_of(self, weights: Floats) -> float:
+        """Of a total of weighted cells: what least squares makes of the weights themselves."""
         measured = [np.zeros(size) for size in _sizes(self.size)]
-        measured[0][low:high] = self._variances[0]
-        return float(_least_squares(measured, self._variances)[low:high].sum())
+        measured[0] = weights * self._variances[0]
+        return float(_least_squares(measured, self._variances) @ weights)
 
     def interval(self, confidence: float) -> float:
         """How far the total over the middle half is off, in this share of runs, by the normal approximation."""

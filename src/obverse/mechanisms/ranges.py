@@ -1,4 +1,4 @@
-"""Counts of cells, released once and then good for every range, free of charge; in one dimension or two.
+"""Counts of cells, released once and then good for every range, free of charge; in one dimension or several.
 
 The notes' tree puts Lap(1/ε) on every node: a person is in log₂ n + 1 nodes, so that costs (log₂ n + 1)·ε. Here the
 noise is made for the whole of what one person moves: the largest column of the matrix, in L1 for Laplace noise and L2
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod, sinh, sqrt
+from math import exp, expm1, prod, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from obverse.noise.draws import gaussians, laplaces
 from obverse.noise.entropy import Entropy
 
 LARGEST = 2048  # cells on an axis: matrices of more are better taken by `LongRanges`
+MOST_AXES, MOST_CELLS = 8, 1 << 22
+Strategies = Strategy | tuple[Strategy, ...]  # one for every axis, or one for each
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class LaplaceRanges(Mechanism[NDArray[Any], Floats]):
 
     shape: tuple[int, ...]
     epsilon: Fraction
-    strategy: Strategy = "hats"
+    strategy: Strategies = "hats"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "ε"))
@@ -54,7 +56,10 @@ class LaplaceRanges(Mechanism[NDArray[Any], Floats]):
     def scale(self) -> Fraction:
         """Of the noise on each measured number."""
         return (
-            prod(int(np.abs(matrix(self.strategy, size)).sum(0).max()) for size in self.shape) / self.epsilon
+            prod(
+                int(np.abs(matrix(way, size)).sum(0).max()) for way, size in _axes(self.shape, self.strategy)
+            )
+            / self.epsilon
         )
 
     def draw(self, value: NDArray[Any], entropy: Entropy) -> Floats:
@@ -72,6 +77,10 @@ class LaplaceRanges(Mechanism[NDArray[Any], Floats]):
     def variance(self, *sides: tuple[int, int]) -> float:
         """Of the total over cells low … high − 1 on each axis."""
         return _laplace_variance(self.scale) * _spread(sides, self.shape, self.strategy)
+
+    def variance_of(self, *weights: tuple[tuple[int, ...], Floats]) -> float:
+        """Of a total of weighted cells; the weights are a product of tables over some axes each, and 1 over others."""
+        return _laplace_variance(self.scale) * _weighted(weights, self.shape, self.strategy)
 
     def average_variance(self) -> float:
         """Over all ranges, each as likely."""
@@ -92,7 +101,7 @@ class GaussianRanges(Mechanism[NDArray[Any], Floats]):
 
     shape: tuple[int, ...]
     each_rho: Fraction
-    strategy: Strategy = "optimal"
+    strategy: Strategies = "optimal"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "each_rho", positive(self.each_rho, "ρ"))
@@ -101,7 +110,8 @@ class GaussianRanges(Mechanism[NDArray[Any], Floats]):
     @property
     def noise(self) -> Fraction:
         """The variance of the noise on each measured number."""
-        longest = prod(int((matrix(self.strategy, size) ** 2).sum(0).max()) for size in self.shape)
+        axes = _axes(self.shape, self.strategy)
+        longest = prod(int((matrix(way, size) ** 2).sum(0).max()) for way, size in axes)
         return longest / (2 * self.each_rho)
 
     def draw(self, value: NDArray[Any], entropy: Entropy) -> Floats:
@@ -129,44 +139,71 @@ class GaussianRanges(Mechanism[NDArray[Any], Floats]):
         return NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(self.average_variance())
 
 
-def _check(shape: tuple[int, ...], strategy: Strategy) -> None:
-    if not 1 <= len(shape) <= 2 or not all(1 <= size <= LARGEST for size in shape):
-        raise BadParameter(f"ranges are over one axis or two of at most {LARGEST} cells, not {shape}")
-    if strategy not in ("hats", "tree", "haar", "optimal"):
-        raise BadParameter(f"a strategy is hats, tree, haar or optimal, not {strategy}")
+def _check(shape: tuple[int, ...], strategy: Strategies) -> None:
+    if not 1 <= len(shape) <= MOST_AXES or not all(1 <= size <= LARGEST for size in shape):
+        raise BadParameter(f"ranges are over 1 to {MOST_AXES} axes of at most {LARGEST} cells, not {shape}")
+    if prod(shape) > MOST_CELLS:
+        raise BadParameter(f"{prod(shape):,} cells are too many: there are at most {MOST_CELLS:,}")
+    ways = (strategy,) if isinstance(strategy, str) else strategy
+    if unknown := [way for way in ways if way not in get_args(Strategy)]:
+        raise BadParameter(f"a strategy is {', '.join(get_args(Strategy))}, not {unknown[0]}")
+    if not isinstance(strategy, str) and len(strategy) != len(shape):
+        raise BadParameter(f"there are {len(shape)} axes and {len(strategy)} strategies")
 
 
-def _measure(value: NDArray[Any], shape: tuple[int, ...], strategy: Strategy) -> Whole:
+def _axes(shape: tuple[int, ...], strategy: Strategies) -> list[tuple[Strategy, int]]:
+    """What is measured on each axis, and how many cells it has."""
+    ways = (strategy,) * len(shape) if isinstance(strategy, str) else strategy
+    return list(zip(ways, shape, strict=True))
+
+
+def _measure(value: NDArray[Any], shape: tuple[int, ...], strategy: Strategies) -> Whole:
     """The matrix of each axis applied to the cells, in whole numbers."""
     cells = whole(value)
     if cells.shape != shape:
         raise BadParameter(f"the cells are {shape}, as declared")
-    largest = prod(int(np.abs(matrix(strategy, size)).max()) for size in shape)
+    axes = _axes(shape, strategy)
+    largest = prod(int(np.abs(matrix(way, size)).max()) for way, size in axes)
     if float(np.abs(cells).sum(dtype=np.float64)) * largest >= 2.0**62:
         cells = cells.astype(object)  # whole numbers of any length
-    for axis, size in enumerate(shape):
-        cells = np.moveaxis(np.tensordot(matrix(strategy, size), cells, (1, axis)), 0, axis)
+    for axis, (way, size) in enumerate(axes):
+        cells = np.moveaxis(np.tensordot(matrix(way, size), cells, (1, axis)), 0, axis)
     return cells
 
 
-def _cells(measured: Whole, shape: tuple[int, ...], strategy: Strategy) -> Floats:
+def _cells(measured: Whole, shape: tuple[int, ...], strategy: Strategies) -> Floats:
     cells: Floats = measured.astype(np.float64)
-    for axis, size in enumerate(shape):
-        cells = np.moveaxis(np.tensordot(inverse(strategy, size), cells, (1, axis)), 0, axis)
+    for axis, (way, size) in enumerate(_axes(shape, strategy)):
+        cells = np.moveaxis(np.tensordot(inverse(way, size), cells, (1, axis)), 0, axis)
     return cells
 
 
 def _laplace_variance(scale: Fraction) -> float:
     """Of discrete noise: 2q/(1 − q)² with q = exp(−1/scale), a little below 2·scale²."""
-    return 1 / (2 * sinh(1 / (2 * float(scale))) ** 2)
+    return 2 * exp(-1 / float(scale)) / expm1(-1 / float(scale)) ** 2
 
 
-def _spread(sides: tuple[tuple[int, int], ...], shape: tuple[int, ...], strategy: Strategy) -> float:
+def _spread(sides: tuple[tuple[int, int], ...], shape: tuple[int, ...], strategy: Strategies) -> float:
     """|A⁺ᵀ·r|² for the range r of these sides."""
-    rows = [inverse(strategy, size)[low:high].sum(0) for size, (low, high) in zip(shape, sides, strict=True)]
+    axes = zip(_axes(shape, strategy), sides, strict=True)
+    rows = [inverse(way, size)[low:high].sum(0) for (way, size), (low, high) in axes]
     return prod(float(row @ row) for row in rows)
 
 
-def _average(shape: tuple[int, ...], strategy: Strategy) -> float:
+def _weighted(
+    weights: tuple[tuple[tuple[int, ...], Floats], ...], shape: tuple[int, ...], strategy: Strategies
+) -> float:
+    """|A⁺ᵀ·w|² for weights w that are a product of tables over some axes each."""
+    axes, total, left = _axes(shape, strategy), 1.0, set(range(len(shape)))
+    for over, table in weights:
+        left -= set(over)
+        for place, axis in enumerate(over):
+            table = np.moveaxis(np.tensordot(inverse(*axes[axis]), table, (0, place)), 0, place)
+        total *= float(np.sum(table * table))
+    return total * prod(float(np.sum(inverse(*axes[axis]).sum(0) ** 2)) for axis in left)
+
+
+def _average(shape: tuple[int, ...], strategy: Strategies) -> float:
     """trace(G·(AᵀA)⁻¹) on each axis."""
-    return prod(float(np.sum(ranges(size) * (back := inverse(strategy, size)).dot(back.T))) for size in shape)
+    backs = [(size, inverse(way, size)) for way, size in _axes(shape, strategy)]
+    return prod(float(np.sum(ranges(size) * back.dot(back.T))) for size, back in backs)

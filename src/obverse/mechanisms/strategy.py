@@ -3,8 +3,9 @@
 `tree` is every cell and the blocks of b, b², … cells [HRMS10]; `haar` the differences of halves [XWG11]; both are kept
 for comparison. `hats` measures every cell and overlapping sums of about 20 cells whose weights rise and fall in a
 straight line, then the same of those: what an optimiser over all such matrices [MMHM18, Section 5] turns blocks into,
-and a fifth better than the best tree. `optimal` is the best there is for Gaussian noise and all ranges [YYZH16], as
-whole numbers.
+and a fifth better than the best tree. `cells` measures the cells alone, `total` also what they add up to, which on
+every axis of a cube makes all its margins. `optimal` is the best there is for Gaussian noise and all ranges [YYZH16],
+as whole numbers.
 
 Whatever is measured, the cells follow by least squares [HRMS10, Section 4.1; LHMMR10, Definition 7]: that is
 post-processing, and floats are fine there. On two axes the matrices multiply, and so do their inverses [MMHM18].
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from obverse.mechanisms.lazily import Whole
 
-Strategy = Literal["hats", "tree", "haar", "optimal"]
+Strategy = Literal["hats", "tree", "haar", "optimal", "cells", "total"]
 Floats = NDArray[np.float64]
 STEP = 20  # cells between two hats
 FEW = 45  # knots that need no coarser ones
@@ -40,6 +41,8 @@ def matrix(strategy: Strategy, size: int) -> Whole:
 @lru_cache(maxsize=32)
 def inverse(strategy: Strategy, size: int) -> Floats:
     """From what was measured to the cells, by least squares; rows are weighted by their size already."""
+    if strategy == "cells":
+        return np.eye(size)
     return np.linalg.pinv(matrix(strategy, size).astype(np.float64))
 
 
@@ -110,6 +113,25 @@ def _optimal(size: int) -> Whole:
     return np.rint(FINE * _root(scaled)).astype(np.int64)
 
 
+def _cells(size: int) -> Whole:
+    return np.eye(size, dtype=np.int64)
+
+
+def _total(size: int) -> Whole:
+    """Every cell and their total, by the weights that leave a cell and the total the least variance together.
+
+    With weight t on the total and 1 on cells, and both scaled so that a cell counts 1 in all, a cell has the variance
+    (1 + t)²·(1 − t²/(1 + t²n)) and the total (1 + t)²·n/(1 + t²n).
+    """
+
+    def both(t: float) -> float:
+        return float((1 + t) ** 2 * (1 - t * t / (1 + t * t * size) + size / (1 + t * t * size)))
+
+    best = min(range(17), key=lambda eighths: both(eighths / 8))
+    cells = 8 * np.eye(size, dtype=np.int64)
+    return np.concatenate([cells, np.full((1, size), best, np.int64)]) if best else _cells(size)
+
+
 def ranges(size: int) -> Floats:
     """The mean of r·rᵀ over all ranges r: how often two cells lie in one.
 
@@ -129,4 +151,4 @@ def _root(symmetric: Floats) -> Floats:
     return made
 
 
-_MAKE = {"hats": _hats, "tree": _tree, "haar": _haar, "optimal": _optimal}
+_MAKE = {"hats": _hats, "tree": _tree, "haar": _haar, "optimal": _optimal, "cells": _cells, "total": _total}

@@ -70,6 +70,7 @@ def planned(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> AskP
         options.nonnegative,
         naming,
         delta,
+        options.fresh,
     )
 
 

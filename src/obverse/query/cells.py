@@ -15,9 +15,8 @@ from sqlglot import exp
 from obverse.data.schema import Type
 from obverse.query.released import ANSWERED, Row, Scalar, value
 
-Evaluate = Callable[[Scalar], Scalar]
+Evaluate = Callable[..., Scalar]
 NUMBERS = ("DOUBLE", "BIGINT", "INT128", "INT", "FLOAT", "DECIMAL")
-PLACE = exp.column("0", table="§key")
 
 
 def conjuncts(tree: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -36,12 +35,12 @@ def columns(tree: exp.Expr) -> set[exp.Expr]:
     return set(tree.find_all(exp.Column))
 
 
-def evaluate(tree: exp.Expr, column: exp.Expr) -> Evaluate | None:
-    """What an expression of this one column comes to for a value of it; None where that cannot be told."""
-    plain = _plain(tree, column)
+def evaluate(tree: exp.Expr, *over: exp.Expr) -> Evaluate | None:
+    """What an expression of these columns comes to for a value of each; None where that cannot be told."""
+    plain = _plain(tree, over)
     if plain is None:
         return None
-    return lambda held: value(plain, Row((held,), ()))  # type: ignore[arg-type]
+    return lambda *held: value(plain, Row(held, ()))
 
 
 def breaks(tree: exp.Expr, type: Type) -> tuple[Fraction, ...]:
@@ -54,7 +53,7 @@ def breaks(tree: exp.Expr, type: Type) -> tuple[Fraction, ...]:
 def bare(tree: exp.Expr) -> bool:
     """Whether it only compares a column with constants, so that nothing changes but at them."""
     known = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Is, exp.In, exp.Column, exp.Null, exp.Boolean, exp.Cast)
-    compared = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Neg, exp.Literal)
+    compared = (exp.EQ, exp.NEQ, exp.Case, exp.If, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Neg, exp.Literal)
     inner = (exp.Identifier, exp.DataType)
     return all(isinstance(node, (*known, *compared, *inner)) for node in tree.walk())
 
@@ -74,20 +73,20 @@ def _constant(literal: exp.Literal, type: Type) -> Fraction | None:
     return None
 
 
-def _plain(tree: exp.Expr, column: exp.Expr) -> exp.Expr | None:
+def _plain(tree: exp.Expr, over: tuple[exp.Expr, ...]) -> exp.Expr | None:
     """The expression over the value alone, without what only an engine needs: conversions, and guards against NaN."""
-    if tree == column:
-        return PLACE.copy()
+    if tree in over:
+        return exp.column(str(over.index(tree)), table="§key")
     if isinstance(tree, exp.Cast):
-        return _cast(tree, column)
+        return _cast(tree, over)
     if isinstance(tree, exp.Anonymous) and tree.name.lower() == "isfinite":
-        inner = _plain(tree.expressions[0], column)
+        inner = _plain(tree.expressions[0], over)
         return None if inner is None else exp.Not(this=exp.Is(this=inner, expression=exp.Null()))
     if isinstance(tree, exp.Column) or type(tree) not in ANSWERED:
         return None
     rebuilt = tree.copy()
     for name, part in tree.args.items():
-        inside = _parts(part, column)
+        inside = _parts(part, over)
         if inside is None:
             return None
         rebuilt.set(
@@ -96,17 +95,17 @@ def _plain(tree: exp.Expr, column: exp.Expr) -> exp.Expr | None:
     return rebuilt
 
 
-def _parts(part: object, column: exp.Expr) -> list[exp.Expr] | None:
+def _parts(part: object, over: tuple[exp.Expr, ...]) -> list[exp.Expr] | None:
     """The parts of an argument, plain; None where one cannot be."""
     parts: Iterable[object] = part if isinstance(part, list) else [part]
-    found = [_plain(each, column) for each in parts if isinstance(each, exp.Expr)]
+    found = [_plain(each, over) for each in parts if isinstance(each, exp.Expr)]
     plain = [each for each in found if each is not None]
     return plain if len(plain) == len(found) else None
 
 
-def _cast(tree: exp.Cast, column: exp.Expr) -> exp.Expr | None:
+def _cast(tree: exp.Cast, over: tuple[exp.Expr, ...]) -> exp.Expr | None:
     """A number stays the number; a day or a time written in the question is compared as it is shown."""
     named = str(tree.to.this.value)
     if named in NUMBERS or isinstance(tree.this, exp.Literal):
-        return _plain(tree.this, column)
+        return _plain(tree.this, over)
     return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, log2, pi, prod, sqrt
+from typing import Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -20,14 +21,29 @@ from sqlglot import exp
 from obverse.data.learnt import Binned, Numbers, Sizes
 from obverse.data.schema import Column, Schema, Type
 from obverse.errors import BadQuestion
+from obverse.loss.loss import Loss
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.query.choose import Noisy, NoisyTotal
 from obverse.query.plan import AskPlan
 from obverse.query.recipes import Total
-from obverse.query.rows import RowsPlan
+from obverse.query.relation import Relation
+from obverse.synthesise.measure import Read
 
 ROUNDS = 3  # rows and clamps are chosen in turn
 FINE = 2.0**20  # the narrowest clamp that is tried, of the widest
+
+
+class Celled(Protocol):
+    """A plan that counts cells."""
+
+    @property
+    def relation(self) -> Relation: ...
+
+    @property
+    def read(self) -> Read: ...
+
+    @property
+    def guarantee(self) -> Loss: ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +119,7 @@ def chosen(plan: AskPlan, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]
     }
 
 
-def chosen_cells(plan: RowsPlan, schemas: Mapping[str, Schema]) -> Mapping[str, Schema] | None:
+def chosen_cells(plan: Celled, schemas: Mapping[str, Schema]) -> Mapping[str, Schema] | None:
     """The same for a question whose rows are drawn from the counts of cells: each cell is a group."""
     private = _known(plan.relation.private)
     if all(schema.unit.told for schema in private):

@@ -31,8 +31,8 @@ def statement(sql: str) -> tuple[str, str] | None:
     if found is None:
         return None
     verb, rest = found[1].upper(), found[2]
-    if verb == "SHOW" and rest.upper() != "BUDGET":
-        raise BadQuestion("SHOW BUDGET is answered, nothing else is shown")
+    if verb == "SHOW" and rest.upper() not in ("BUDGET", "RELEASES"):
+        raise BadQuestion("SHOW BUDGET and SHOW RELEASES are answered, nothing else is shown")
     if verb == "EXPLAIN" and rest.upper().startswith(("ANALYZE", "(")):
         raise BadQuestion("EXPLAIN runs nothing: put it right before SELECT")
     return "DESCRIBE" if verb == "DESC" else verb, rest

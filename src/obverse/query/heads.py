@@ -34,7 +34,7 @@ LETTERS = ("ε", "ϵ", "epsilon")
 ASKED = "DP-SELECT 0.5 COUNT(*) FROM …"
 _OPENING, _CLOSING = (TokenType.L_PAREN, TokenType.L_BRACKET), (TokenType.R_PAREN, TokenType.R_BRACKET)
 _JOINING = (TokenType.PLUS, TokenType.SLASH, TokenType.MOD, TokenType.CARET, TokenType.DPIPE, TokenType.DIV)
-_WITH = ("epsilon", "delta", "confidence", "nonnegative")
+_WITH = ("epsilon", "delta", "confidence", "nonnegative", "fresh")
 _BOUNDS = (
     "max_groups_contributed",
     "max_rows_contributed",
@@ -84,6 +84,7 @@ def _options(tokens: list[Token]) -> tuple[list[Token], Options]:
         share_of("delta", given["delta"]) if "delta" in given else None,
         share_of("confidence", given["confidence"]) if "confidence" in given else None,
         flag_of("nonnegative", given.get("nonnegative", "false")),
+        flag_of("fresh", given.get("fresh", "false")),
     )
 
 

@@ -46,6 +46,7 @@ class Options:
     delta: Fraction | None = None
     confidence: Fraction | None = None
     nonnegative: bool = False
+    fresh: bool = False
     within: Within | None = None
     clause: Clause | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -34,6 +35,17 @@ Group = tuple[Category, ...]
 COUNTED = Measure(None, 1, 1)
 
 
+Off = Callable[[int, Row, float], Fraction | None]
+
+
+@dataclass(frozen=True)
+class Stated:
+    """How sure each ± is, and how far a total of a group is off by then."""
+
+    confidence: Fraction
+    off: Off
+
+
 @dataclass(frozen=True)
 class AskPlan:
     """All that will be done for one question; made from public facts alone."""
@@ -47,6 +59,7 @@ class AskPlan:
     nonnegative: bool = False
     naming: Naming | None = None
     delta: Fraction = Fraction(0)
+    fresh: bool = False
     kind: Kind = "answer"
 
     @property
@@ -202,10 +215,17 @@ class AskPlan:
         return tuple(group for group, named in zip(ordered, said, strict=True) if named)
 
     def present(
-        self, groups: tuple[Group, ...], noisy: tuple[tuple[int, ...], ...], confidence: Fraction
+        self,
+        groups: tuple[Group, ...],
+        noisy: tuple[tuple[int, ...], ...],
+        confidence: Fraction,
+        off: Off | None = None,
     ) -> Answer:
-        """The answer that noisy totals make: post-processing, as often as one likes."""
-        question = self.question
+        """The answer that noisy totals make: post-processing, as often as one likes.
+
+        `off` says how far a group's total is off, where it is not this plan's own noise.
+        """
+        question, stated = self.question, Stated(confidence, off or self._off)
         lines = [(self._row(shown), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
@@ -215,9 +235,7 @@ class AskPlan:
         for row, steps in lines[question.offset : end]:
             found = [value(item.tree, row) for item in question.items]
             rows.append(tuple(cell(each) for each in found))
-            margins.append(
-                tuple(self._margin(i, each, row, steps, confidence) for i, each in enumerate(found))
-            )
+            margins.append(tuple(self._margin(i, each, row, steps, stated) for i, each in enumerate(found)))
         names = distinct(item.name for item in question.items)
         return Answer(names, tuple(rows), tuple(margins), noisy, groups)
 
@@ -246,17 +264,14 @@ class AskPlan:
         return self.question.having is None or value(self.question.having, row) is True
 
     def _margin(
-        self, item: int, found: Scalar, row: Row, steps: tuple[int, ...], confidence: Fraction
+        self, item: int, found: Scalar, row: Row, steps: tuple[int, ...], stated: Stated
     ) -> float | None:
         """How far the noise may have moved a number: all its totals hold together with this confidence."""
         used = self._used[item]
         if not used or isinstance(found, bool):
             return None
-        each = float(1 - (1 - confidence) / len(used))
-        margins = [
-            total.margin(each, row.parts) if i in used else Fraction(0)
-            for i, total in enumerate(self.numbers)
-        ]
+        each = float(1 - (1 - stated.confidence) / len(used))
+        margins = [stated.off(i, row, each) if i in used else Fraction(0) for i in range(len(self.numbers))]
         ranges = [
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)
@@ -266,6 +281,9 @@ class AskPlan:
             return None
         around = [recipe.range(ranges) for recipe in self.recipes]
         return margin(found, reach(self.question.items[item].tree, row, around))
+
+    def _off(self, place: int, row: Row, confidence: float) -> Fraction | None:
+        return self.numbers[place].margin(confidence, row.parts)
 
     @cached_property
     def _used(self) -> tuple[frozenset[int], ...]:

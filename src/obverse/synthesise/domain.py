@@ -91,13 +91,35 @@ class Axis:
     ) -> Category | Span | None:
         if not isinstance(held, Span):
             return held if holds(held) else None
+        true = [piece for piece, value in self._pieces(held, breaks) if holds(value)]
+        return Span(true[0].low, true[-1].high) if true else None
+
+    def _pieces(self, held: Span, breaks: Iterable[Fraction]) -> list[tuple[Span, Shown]]:
+        """A span cut at the breaks, and where it is of real numbers also their points; a value of each piece."""
         real = self.type is Type.REAL
         ends = {held.low, held.high}
         ends |= {each for at in breaks for each in (at, at + (not real)) if held.low < each < held.high}
-        pieces = list(pairwise(sorted(ends)))
-        shown = [(a + b) / 2 if real else _written(self.type, int(a)) for a, b in pieces]
-        true = [piece for piece, value in zip(pieces, shown, strict=True) if holds(value)]
-        return Span(true[0][0], true[-1][1]) if true else None
+        pieces = [
+            (Span(a, b), (a + b) / 2 if real else _written(self.type, int(a)))
+            for a, b in pairwise(sorted(ends))
+        ]
+        if real:
+            pieces += [
+                (Span(at, at), at) for at in sorted({*breaks} | {held.low}) if held.low <= at < held.high
+            ]
+        return sorted(pieces, key=lambda piece: (piece[0].low, piece[0].high))
+
+    def probes(self, breaks: Iterable[Fraction]) -> list[list[Shown]]:
+        """For each cell values between which whatever changes at `breaks` alone shows all that it does there."""
+        breaks, found = tuple(breaks), list[list[Shown]]()
+        for held in self.holds:
+            if isinstance(held, Span):
+                found.append([value for _, value in self._pieces(held, breaks)])
+            else:
+                found.append([held])
+        if self.type is Type.REAL and self.holds and isinstance(last := self.holds[-1], Span):
+            found[-1].append(last.high)  # the upper bound itself is in the last cell
+        return [*found, [None]] if self.missing else found
 
     def draw(self, cells: Codes, entropy: Entropy) -> list[Shown]:
         """A value out of each of these cells."""
@@ -141,9 +163,24 @@ def axis(
     return None if days is None else _dated(name, sql, type, days, missing)
 
 
-def whole(name: str, sql: exp.Expr, low: int, high: int) -> Axis:
-    """A cell for each whole number from low to high."""
-    return _each(name, sql, Type.INTEGER, tuple(range(low, high + 1)), True)
+def stepped(name: str, sql: exp.Expr, type: Type, interval: Interval, step: Fraction) -> Axis:
+    """Cells of one width from the lower bound on, the last up to the upper; at 1 a cell for each whole number."""
+    low, high = interval
+    if type is Type.INTEGER:
+        low, high = Fraction(ceil(low)), Fraction(floor(high) + 1)
+        if step == 1:
+            return _each(name, sql, type, tuple(range(int(low), int(high))), True)
+    count = max(1, ceil((high - low) / step))
+    spans = tuple(Span(low + step * i, min(low + step * (i + 1), high)) for i in range(count))
+    from_low = exp.Paren(this=exp.Sub(this=_double(sql), expression=_number(low)))
+    number: exp.Expr = exp.Floor(
+        this=exp.Div(this=from_low, expression=_number(step), typed=False, safe=False)
+    )
+    if type is Type.REAL:
+        top = exp.If(this=exp.GTE(this=sql, expression=_number(high)), true=exp.convert(count - 1))
+        number = exp.Case(ifs=[top], default=number)
+    inside = _between(sql, _number(low), _number(interval[1]))
+    return Axis(name, type, _only(inside, number), tuple(range(count)), spans, True)
 
 
 def _each(name: str, sql: exp.Expr, type: Type, domain: tuple[Category, ...], missing: bool) -> Axis:
@@ -258,6 +295,10 @@ def _number(edge: Fraction) -> exp.Expr:
     literal = exp.Literal.number(repr(abs(float(edge))))
     signed = exp.Paren(this=exp.Neg(this=literal)) if edge < 0 else literal
     return exp.Cast(this=signed, to=exp.DataType.build("DOUBLE"))
+
+
+def _double(sql: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=sql, to=exp.DataType.build("DOUBLE"))
 
 
 def known(name: str, axis: Axis | None, column: str) -> Axis:
