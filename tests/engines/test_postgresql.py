@@ -21,6 +21,7 @@ from obverse.audit.replay import Record, replayed
 from obverse.data.bounding import ranked
 from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.engines import postgresql
+from obverse.engines._ranks import statements
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.postgresql import PostgreSQL, open_tables
 from obverse.errors import BadSource, Withheld
@@ -139,6 +140,21 @@ def test_ranks_that_no_unique_index_keeps_apart_are_refused(
     assert tables.run(Ask("SELECT COUNT(*) FROM t").plan({"t": known}, Terms()).selects[0][1]) == [(0,)]
     tables.close()
     owner.execute("DROP TABLE loose")
+
+
+def test_printed_sql_writes_ranks_and_numbers_later_rows_behind_them(server: str, owner: Owner) -> None:
+    owner.execute("CREATE TABLE stays AS SELECT NULLIF(i % 7, 0) AS id FROM generate_series(1, 100) i")
+    bare = Schema("s", f"{server}#stays", (Column("id", Type.INTEGER),), Unit("id", rows=9))
+    owner.execute(statements(bare, "nr").encode())
+    first = set(owner.execute("SELECT id, nr FROM stays WHERE id IS NOT NULL").fetchall())
+    assert all(len({rank for who, rank in first if who == i}) in (14, 15) for i in range(1, 7))
+    assert max(rank for _, rank in first) == 14 and min(rank for _, rank in first) == 0  # type: ignore[type-var]
+    tables = open_tables([replace(bare, unit=Unit("id", rows=9, rank="nr"))])
+    owner.execute("INSERT INTO stays (id) SELECT 3 FROM generate_series(1, 5)")
+    owner.execute(statements(bare, "nr").encode())
+    later = set(owner.execute("SELECT id, nr FROM stays WHERE id IS NOT NULL").fetchall())
+    assert first < later and {who for who, _ in later - first} == {3} and len(later) == len(first) + 5
+    tables.close()
 
 
 def test_numbers_and_dates_beyond_a_type_are_missing(server: str, owner: Owner) -> None:

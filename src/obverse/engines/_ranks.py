@@ -8,12 +8,14 @@ known or not; what the secret gives is that nobody can arrange which of their ro
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sqlglot import exp
 
-from obverse.data.files import literal, quote
+from obverse.data.files import columns, expose, literal, locate, quote, run
 from obverse.data.forms import RANK
 from obverse.data.schema import Schema
-from obverse.errors import BadSource
+from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Secret
 
 # Whether PostgreSQL keeps two columns of a table unique together.
@@ -51,3 +53,62 @@ def unfit(schema: Schema, source: str, fault: str = "numbers rows of one person 
     return BadSource(
         f"{source}: {schema.unit.rank} {fault}; let `obverse rank {schema.name}` write it, or leave rank out of unit"
     )
+
+
+def write(schema: Schema, secret: Secret, column: str) -> Path:
+    """A new Parquet file beside a table's own, with a column of ranks more; nothing is written over."""
+    import duckdb
+
+    source = locate(schema.source)
+    old = Path(source.place)
+    new = old.with_name(f"{source.table.rpartition('.')[2] or old.stem}.ranked.parquet")
+    if new.exists():
+        raise BadParameter(f"{new} is there already: move it away, or name it in the settings")
+    with duckdb.connect() as connection:
+        expose(connection, source, "held")
+        held = columns(connection, "held")
+        if column.casefold() in {name.casefold() for name in held}:
+            raise BadParameter(
+                f"{source} has a column {column} already: name another with --column, or it in unit"
+            )
+        ranked = by_rank("held", schema.unit.column or "", secret)
+        kept = f"SELECT * RENAME ({quote(RANK)} AS {quote(column)}) FROM {ranked}"
+        part = new.with_name(f"{new.name}.part")
+        run(connection, source, f"COPY ({kept}) TO {literal(str(part))} (FORMAT parquet)")
+    part.replace(new)
+    return new
+
+
+def statements(schema: Schema, column: str) -> str:
+    """SQL for a role that may write: ranks by the engine's own random numbers, written once and kept apart.
+
+    Run again it numbers rows that came later behind those that were there, whose ranks stay.
+    """
+    source = locate(schema.source)
+    if source.scheme == "spark":
+        return _in_spark(source.table, schema.unit.column or "", column)
+    inside, _, name = source.table.rpartition(".")
+    table, whose, rank = (
+        f"{quote(inside or 'public')}.{quote(name)}",
+        quote(schema.unit.column or ""),
+        quote(column),
+    )
+    had = f"SELECT {whose}, MAX({rank}) AS last FROM {table} GROUP BY {whose}"
+    number = f"row_number() OVER (PARTITION BY t.{whose} ORDER BY gen_random_uuid())"
+    fresh = (
+        f"SELECT t.ctid AS at, COALESCE(last, -1) + {number} AS number FROM {table} AS t JOIN ({had}) AS had"
+    )
+    return f"""BEGIN;
+ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {rank} integer;
+UPDATE {table} AS t SET {rank} = number
+FROM ({fresh} USING ({whose}) WHERE {rank} IS NULL) AS fresh WHERE t.ctid = at;
+CREATE UNIQUE INDEX IF NOT EXISTS {quote(f"{name}_{column}")} ON {table} ({whose}, {rank});
+COMMIT;"""
+
+
+def _in_spark(table: str, person: str, column: str) -> str:
+    whose, rank = (f"`{name.replace('`', '``')}`" for name in (person, column))
+    select = f"SELECT *, row_number() OVER (PARTITION BY {whose} ORDER BY uuid()) - 1 AS {rank} FROM"
+    if "/" in table:
+        return f"INSERT OVERWRITE DIRECTORY '{table}.ranked' USING parquet {select} parquet.`{table}`;"
+    return f"CREATE TABLE {table}_ranked AS {select} {table};"
