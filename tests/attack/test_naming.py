@@ -6,7 +6,7 @@ import pytest
 
 from obverse.attack.base import Contest, View
 from obverse.attack.linkage import Key, Linkage
-from obverse.attack.naming import Naming
+from obverse.attack.naming import Naming, true_names
 from obverse.errors import BadSource
 
 KNOWN = ("age", "zip", "sex")
@@ -84,7 +84,7 @@ def test_the_judge_asks_whether_the_whole_row_is_the_named_persons():
     claims = attack.run(
         View({"release": release}, {"population": pa.table({"name": ["Ada", "Bob"], "age": [30, 40]})})
     )
-    assert attack.truth(claims, release, people, names).tolist() == ["Ada", None]
+    assert true_names(claims, release, people, names).tolist() == ["Ada", None]
 
 
 def test_a_list_that_contradicts_itself_is_refused_and_one_that_repeats_itself_is_not():

@@ -1,5 +1,7 @@
 """What is held against a release is read as declared, and refused in a sentence where it cannot be."""
 
+import datetime
+
 import pyarrow as pa
 import pytest
 
@@ -30,6 +32,14 @@ def test_text_stays_text(tmp_path):
     (tmp_path / "r.csv").write_text("zip\n02138\n02139\n")
     like = pa.table({"zip": ["02138"]})
     assert rows(tmp_path / "r.csv", like)["zip"].to_pylist() == ["02138", "02139"]
+
+
+def test_quoted_dates_are_dates_and_labels_of_dates_stay_text(tmp_path):
+    like = pa.table({"born": [datetime.date(1950, 1, 2)]})
+    (tmp_path / "r.csv").write_text('"born"\n"1960-05-06"\n')
+    assert rows(tmp_path / "r.csv", like)["born"].to_pylist() == [datetime.date(1960, 5, 6)]
+    (tmp_path / "r.csv").write_text('"born"\n"1960-05-06"\n"1960s"\n')
+    assert rows(tmp_path / "r.csv", like)["born"].to_pylist() == ["1960-05-06", "1960s"]
 
 
 @pytest.mark.parametrize(

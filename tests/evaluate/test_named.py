@@ -2,14 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from obverse.attack.base import Game
 from obverse.cli.main import main
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.examine import examine
 from obverse.evaluate.held import against
+from obverse.evaluate.named import by_name
 from obverse.evaluate.risk import assess
 
 DATA = Path(__file__).parent.parent / "fixtures" / "attacks"
@@ -93,6 +96,43 @@ def test_whose_rows_they_are_must_be_known_to_judge_names(hospital):
 def test_a_release_that_holds_an_identifier_is_stopped(hospital):
     verdict, rule = examine(hospital / "visits.csv", _against(hospital)).found.verdict
     assert verdict == "Do not release" and "holds voter_id, which says who people are" in rule
+
+
+def test_a_misspelt_list_names_more_people_when_it_is_read_as_one(tmp_path):
+    """A third of the streets on the list have two letters swapped."""
+    drawn = np.random.default_rng(8)
+    streets = ["".join(map(str, word)) for word in drawn.choice(list("abcdefghij"), (300, 8))]
+    chosen = drawn.integers(0, 300, 1500)
+    table = pa.table(
+        {
+            "id": range(1500),
+            "street": [streets[i] for i in chosen],
+            "age": drawn.integers(18, 90, 1500),
+            "ill": drawn.integers(0, 9, 1500),
+        }
+    )
+    wrong = [
+        s[:2] + s[3] + s[2] + s[4:] if i % 3 == 0 else s for i, s in enumerate(table["street"].to_pylist())
+    ]
+    pa.csv.write_csv(table.slice(0, 800), tmp_path / "people.csv")
+    pa.csv.write_csv(
+        pa.table({"id": table["id"], "street": wrong, "age": table["age"]}), tmp_path / "list.csv"
+    )
+    asked = {"quasi": ("street", "age"), "population": tmp_path / "list.csv", "person": "id"}
+    strict, lenient = (
+        by_name(
+            table.slice(0, 800).select(["street", "age", "ill"]),
+            against(tmp_path / "people.csv", **asked, misspelt=misspelt),
+            Game("s"),
+            800,
+            100,
+        ).evidence
+        for misspelt in (False, True)
+    )
+    assert lenient.right > 1.3 * strict.right and lenient.precision.share > 0.9
+    assert lenient.attack == "FuzzyLinkage" and lenient.positive.share > 0.9
+    with pytest.raises(BadParameter, match="which list is misspelt"):
+        against(tmp_path / "people.csv", misspelt=True)
 
 
 def test_the_command_takes_a_list(hospital, tmp_path, capsys):

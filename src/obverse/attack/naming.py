@@ -56,22 +56,25 @@ class Naming(Attack):
         values[~alone] = None
         return Claims(values, np.where(alone, 1.0, np.where(fits, 0.5, 0.0)), alone)
 
-    def truth(self, claims: Claims, release: pa.Table, people: pa.Table, names: Names) -> Names:
-        """For the judge: the person who is claimed, where all cells of the row allow what is true of him; else None.
 
-        `names` says who each of the true `people` is.
-        """
-        columns = [name for name in release.column_names if name in people.column_names]
-        rows, true = encode([release, people], columns, self.ladders)
-        of: dict[object, list[int]] = {}
-        for place, name in enumerate(names.tolist()):
-            of.setdefault(name, []).append(place)
-        found = np.full(len(claims.values), None, dtype=object)
-        for row in np.flatnonzero(claims.made):
-            his = true.low[of.get(claims.values[row], [])]
-            if ((rows.low[row] <= his) & (his <= rows.high[row])).all(axis=1).any():
-                found[row] = claims.values[row]
-        return found
+def true_names(
+    claims: Claims, release: pa.Table, people: pa.Table, names: Names, ladders: Ladders | None = None
+) -> Names:
+    """For the judge: the person who is claimed, where all cells of the row allow what is true of him; else None.
+
+    `names` says who each of the true `people` is.
+    """
+    columns = [name for name in release.column_names if name in people.column_names]
+    rows, true = encode([release, people], columns, ladders)
+    of: dict[object, list[int]] = {}
+    for place, name in enumerate(names.tolist()):
+        of.setdefault(name, []).append(place)
+    found = np.full(len(claims.values), None, dtype=object)
+    for row in np.flatnonzero(claims.made):
+        his = true.low[of.get(claims.values[row], [])]
+        if ((rows.low[row] <= his) & (his <= rows.high[row])).all(axis=1).any():
+            found[row] = claims.values[row]
+    return found
 
 
 def named(people: pa.Table, person: str) -> Names:

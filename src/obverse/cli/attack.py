@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--control", help="people of the same kind whom the release was not made from")
     parser.add_argument("--population", help="a list of everybody with names, as an outsider may have it")
     parser.add_argument("--person", default="", help="the column that names people on it")
+    parser.add_argument("--misspelt", action="store_true", help="its columns may be wrong here and there")
     parser.add_argument("--quasi", default="", help="columns by which a person could be known, with commas")
     parser.add_argument("--sensitive", default="", help="columns that must not be learned, with commas")
     parser.add_argument("--html", help="where the page goes; beside the release, as .risk.html, if not said")
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         sensitive=_names(args.sensitive),
         population=args.population,
         person=args.person,
+        misspelt=args.misspelt,
     )
     spent, left = _balance(args)
     said = Said(

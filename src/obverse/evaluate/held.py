@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,11 +31,15 @@ from obverse.errors import BadParameter, BadSource
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """A list of the whole population, as an outsider might have it: one row a person, named in column `person`."""
+    """A list of the whole population, as an outsider might have it: one row a person, named in column `person`.
+
+    `misspelt` says that its columns may be wrong here and there, or those of the release.
+    """
 
     name: str
     table: pa.Table = field(repr=False)
     person: str
+    misspelt: bool = False
 
     def __post_init__(self) -> None:
         if self.person not in self.table.column_names:
@@ -97,13 +102,16 @@ def against(
     sensitive: tuple[str, ...] = (),
     population: str | Path | None = None,
     person: str = "",
+    misspelt: bool = False,
 ) -> Held:
     """The people of a settings file or of a plain table, with the columns that are named over those declared.
 
     `population` is a list of everybody, which names them in the column `person`; without a name, in the people's
-    own identifier.
+    own identifier. With `misspelt`, rows are linked to it although keys may be wrong.
     """
-    if person and population is None:
+    if (person or misspelt) and population is None:
+        if misspelt:
+            raise BadParameter("which list is misspelt? Say it with --population")
         raise BadParameter(f"{person} names people on which list? Say it with --population")
     if Path(path).suffix == ".toml":
         known = declared(path, table, control, person)
@@ -111,13 +119,15 @@ def against(
         people = rows(path)
         known = _told(Path(path).name, people, None if control is None else rows(control, people), person)
     known = replace(known, quasi=quasi or known.quasi, sensitive=sensitive or known.sensitive)
-    return known if population is None else replace(known, listed=_listed(population, known, person))
+    return (
+        known if population is None else replace(known, listed=_listed(population, known, person, misspelt))
+    )
 
 
-def _listed(path: str | Path, known: Held, person: str) -> Listed:
+def _listed(path: str | Path, known: Held, person: str, misspelt: bool) -> Listed:
     if not person and len(known.identifiers) != 1:
         raise BadParameter("say which column of the list names people, as in --person voter_id")
-    return Listed(Path(path).name, rows(path, known.people), person or known.identifiers[0])
+    return Listed(Path(path).name, rows(path, known.people), person or known.identifiers[0], misspelt)
 
 
 def _told(name: str, people: pa.Table, control: pa.Table | None, person: str) -> Held:
@@ -186,6 +196,16 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
         raise BadSource(f"{path} names a column twice")
     if not table.num_rows:
         raise BadSource(f"{path} is empty: it has a header and no rows")
+    return table if like is None else _dated(table, like)
+
+
+def _dated(table: pa.Table, like: pa.Table) -> pa.Table:
+    """Texts that are all dates or times, where the table they are compared with has such, as some files quote them."""
+    for place, name in enumerate(table.column_names):
+        kind = like.schema.field(name).type if name in like.column_names else None
+        if kind is not None and pa.types.is_temporal(kind) and pa.types.is_string(table[name].type):
+            with suppress(pa.ArrowInvalid):
+                table = table.set_column(place, name, table[name].cast(kind))
     return table
 
 

@@ -24,6 +24,7 @@ from obverse.evaluate.tried import Tried, Word, few
 NAMES = {
     "Closest": "Nearer to the release than to strangers",
     "Describing": "A row as a description",
+    "FuzzyLinkage": "The likeliest person, keys misspelt,",
     "Homogeneity": "All rows agree on",
     "Inferring": "The most likely",
     "Linking": "Two halves put together",
@@ -31,6 +32,7 @@ NAMES = {
     "Naming": "The one person a row allows",
     "SinglingOut": "Three columns as a description",
 }
+NAMING = ("Naming", "FuzzyLinkage")
 SIGNS: dict[Word, str] = {"low": "●", "unclear": "◐", "high": "■"}
 
 
@@ -107,7 +109,7 @@ class Report:
         """ONS's three questions, by name."""
         worst = self.found.worst
         rows = [worst[name] for name in ("singling out", "linkability") if name in worst]
-        rows += [each for each in self.found.tried if each.evidence.attack == "Naming" and each not in rows]
+        rows += [each for each in self.found.tried if each.evidence.attack in NAMING and each not in rows]
         return (
             _answered("Can any individual be identified?", rows, self.found.threshold),
             _answered(
@@ -148,7 +150,7 @@ class Report:
         rows += "".join(
             _row("by name", each, self.found.threshold)
             for each in self.found.tried
-            if each.evidence.attack == "Naming" and each not in shown
+            if each.evidence.attack in NAMING and each not in shown
         )
         missing = [name for name in QUESTIONS if name not in self.found.worst]
         rows += "".join(
