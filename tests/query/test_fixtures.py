@@ -64,3 +64,7 @@ def test_one_epsilon_is_for_the_whole_question(schemas: dict[str, Schema]) -> No
     )
     assert plan.guarantee.epsilon() == 0.5
     assert len(plan.noisy) == 4, "the same aggregate twice is one release"
+    twice = Ask("SELECT COUNT(1), COUNT(*), SUM(age * pay), SUM(pay * age) AS again FROM people").plan(
+        schemas, Terms()
+    )
+    assert len(twice.noisy) == 2, "the same in other words too"

@@ -195,3 +195,17 @@ def test_a_persons_total_does_not_depend_on_the_order_of_rows(tmp_path: Path) ->
         pyarrow.feather.write_feather(pa.table(columns), known.source)
         seen.add(tuple(tuple(DuckDB([known]).run(select)) for _, select in plan.selects))
     assert len(seen) == 1
+
+
+def test_no_name_passes_for_whose_the_rows_are(schemas: dict[str, Schema]) -> None:
+    for alias, name in (("s", "§owner"), ("s§", "owner"), ("s", "~sowner"), ("s§§owner", "x"), ("s", "")):
+        sql = f'SELECT SUM(age) FROM (SELECT age, income AS "{name}" FROM visits) AS "{alias}"'
+        plan = Ask(sql).plan(schemas, Terms())
+        columns = [each.alias for each in plan.question.relation.rows.source.this.expressions]
+        assert len(set(columns)) == len(columns) == 3
+        owner = plan.question.relation.rows.unit.column
+        assert [
+            each.this.name
+            for each in plan.question.relation.rows.source.this.expressions
+            if each.alias == owner
+        ] == ["id"]

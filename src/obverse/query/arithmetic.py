@@ -47,8 +47,22 @@ def _real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed)
     return Typed(exp.Paren(this=sql), Type.REAL, interval, domain, size=size)
 
 
+def _folded(node: exp.Binary, left: Typed, right: Typed) -> Typed | None:
+    """What two constants come to, exactly, if it is a number that can be written."""
+    if not (left.literal and right.literal and left.interval and right.interval):
+        return None
+    x, y = left.interval[0], right.interval[0]
+    if isinstance(node, exp.Div) and not y:
+        return None
+    exact = x / y if isinstance(node, exp.Div) else _INTERVALS[type(node)]((x, x), (y, y))[0]
+    written = abs(exact) < 2**63 and (exact.denominator == 1 or abs(exact) > 2**-200)
+    return constant(exact) if written else None
+
+
 def _arithmetic(node: exp.Binary, read: Read) -> Typed:
     left, right = number(node.this, read), number(node.expression, read)
+    if (folded := _folded(node, left, right)) is not None:
+        return folded
     interval = None
     if left.interval is not None and right.interval is not None:
         interval = _INTERVALS[type(node)](left.interval, right.interval)
@@ -71,6 +85,8 @@ _INTERVALS: dict[type[exp.Expr], Callable[[Interval, Interval], Interval]] = {
 def _quotient(node: exp.Binary, read: Read) -> Typed:
     """x / y, NULL where y is 0; bounded where y's interval leaves 0 out."""
     left, right = number(node.this, read), number(node.expression, read)
+    if isinstance(node, exp.Div) and (folded := _folded(node, left, right)) is not None:
+        return folded
     interval = None
     if left.interval and right.interval and not right.interval[0] <= 0 <= right.interval[1]:
         interval = _products(left.interval, (1 / right.interval[1], 1 / right.interval[0]))

@@ -17,6 +17,7 @@ from obverse.data.bounding import Measure, ceil_log2, clamped, coarse, column_on
 from obverse.data.schema import Category, Type
 from obverse.errors import BadQuestion
 from obverse.query.aggregates import MODE, Aggregate
+from obverse.query.normal import told
 from obverse.query.pairs import FORMULAS, OfPairs
 from obverse.query.ranked import RANKED
 from obverse.query.recipes import Chosen, Mean, Recipe, Total, Value, Variance
@@ -61,21 +62,22 @@ class Bounded:
 
 def bound(question: Question, count_rows: bool) -> Bounded:
     """Measures and recipes for every aggregate; with `count_rows` also the rows of each group."""
-    wanted: dict[Wanted, int] = {}
+    wanted: dict[str, tuple[int, Wanted]] = {}
     numbers = 0
 
     def place(each: Wanted) -> int:
         """The place of its first number among all that are released."""
         nonlocal numbers
-        if each not in wanted:
-            wanted[each] = numbers
+        meant = told(each)
+        if meant not in wanted:
+            wanted[meant] = numbers, each
             numbers += width(each)
-        return wanted[each]
+        return wanted[meant][0]
 
     if count_rows:
         place(Measure(None, 1, 1))
     recipes = tuple(_recipe(question, aggregate, place) for aggregate in question.aggregates)
-    return Bounded(tuple(wanted), recipes)
+    return Bounded(tuple(each for _, each in wanted.values()), recipes)
 
 
 def width(wanted: Wanted) -> int:

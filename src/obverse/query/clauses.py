@@ -15,7 +15,6 @@ from sqlglot import exp
 from obverse.errors import BadQuestion
 from obverse.query.options import NUMBER
 
-MARK = "§"
 LARGEST_TREE = 50_000
 DEEPEST_TREE = 120
 LONGEST_NUMBER = 100

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from obverse.errors import BadQuestion
-from obverse.query.clauses import MARK, check
+from obverse.query.clauses import check
 from obverse.query.heads import options
 from obverse.query.options import Options
 
@@ -60,7 +60,7 @@ def parse(sql: str) -> Parsed:
 
 
 def _checked(tokens: list[Token]) -> list[Token]:
-    """The tokens, if they are not too deep and name nothing that only we name."""
+    """The tokens, if they are not too deep."""
     depth = 0
     for token in tokens:
         kind = token.token_type
@@ -70,8 +70,6 @@ def _checked(tokens: list[Token]) -> list[Token]:
             depth -= 1
         if depth > DEEPEST:
             raise BadQuestion(f"a question nests at most {DEEPEST} deep")
-        if MARK in token.text and kind is not TokenType.STRING:
-            raise BadQuestion(f"no name in a question holds {MARK}: call it something else")
     return tokens
 
 

@@ -19,19 +19,18 @@ from obverse.data.picked import histogram, people
 from obverse.data.schema import Category
 from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
-from obverse.errors import Broken
 from obverse.loss.loss import Loss
 from obverse.mechanisms.lazily import Whole
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
 from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, NoisyTotal, whole_loss
+from obverse.query.kept import Form, Group, by_value, form
 from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
 from obverse.query.resolve import Order, Question
 from obverse.query.rollup import Shown, rolled_up
 from obverse.release import Accuracy, Kind
 
-Group = tuple[Category, ...]
 COUNTED = Measure(None, 1, 1)
 
 
@@ -129,12 +128,15 @@ class AskPlan:
 
     @cached_property
     def key(self) -> str:
-        """The question as its tokens, the noise it gets, how the answer is shown, and the public tables beside it."""
-        noise = ", ".join(f"{total.mechanism} {total.grid}" for total in self.noisy)
+        """What is read and the noise it gets, however it was asked, and the public tables beside it."""
         public = "".join(repr(schema) for schema in self.question.relation.schemas if schema.public)
         public += "".join(repr(schema.learnt) for schema in self.question.relation.private if schema.learnt)
-        shown = f"{self.confidence} {self.smallest_group} {self.nonnegative}"
-        return f"ask {self.text}\n{noise}\n{self.naming}\n{shown}\n{public}"
+        return f"ask\n{self.form.text}\n{public}"
+
+    @cached_property
+    def form(self) -> Form:
+        """How its answer is kept."""
+        return form(self.question, self.noisy, self.naming)
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
@@ -210,7 +212,7 @@ class AskPlan:
         keys = tuple(key.sql for key in self.question.keys)
         found = tables.run(people(self.question.relation.rows, _within(self.question), keys))
         units = {_folded(row[:-1]): int(row[-1] or 0) for row in found}
-        ordered = sorted(units, key=lambda group: [(cell is None, str(type(cell)), cell) for cell in group])
+        ordered = sorted(units, key=by_value)
         said = naming.named([units[group] for group in ordered], entropy)
         return tuple(group for group, named in zip(ordered, said, strict=True) if named)
 
@@ -295,15 +297,17 @@ class AskPlan:
         return tuple(used)
 
     def pack(self, value: Answer) -> bytes:
-        named = None if self.naming is None else value.groups
-        return json.dumps([named, value.totals], separators=(",", ":")).encode()
+        kept = self.form.packed(self._domains, value.groups, value.totals)
+        return json.dumps(kept, separators=(",", ":")).encode()
 
     def unpack(self, kept: bytes) -> Answer:
-        named, noisy = json.loads(kept)
-        groups = self.groups() if named is None else tuple(tuple(group) for group in named)
-        if len(noisy) != len(groups) or (named is None) != (self.naming is None):
-            raise Broken("a kept answer does not fit its plan")
-        return self.present(groups, tuple(tuple(row) for row in noisy), self.confidence)
+        groups, totals = self.form.unpacked(self._domains, *json.loads(kept))
+        return self.present(groups, totals, self.confidence)
+
+    @property
+    def _domains(self) -> list[Group] | None:
+        """Every value of each key; None where the groups are found in the data."""
+        return None if self.naming is not None else [key.domain or () for key in self.question.keys]
 
 
 def _within(question: Question) -> exp.Expr | None:

@@ -89,6 +89,15 @@ class Relation:
         raise BadQuestion(f"{' and '.join(qualifiers)} has no column {node.name}{hint(node.name, names)}")
 
 
+def held(alias: str, name: str | None = None) -> str:
+    """A column of a subquery, called as no declared column is and no other of them; without a name, its owner.
+
+    Names that hold § are spelt without it, so that none of them can pass for another's, or for the owner.
+    """
+    last = f"{MARK}owner" if name is None else name.replace("~", "~~").replace(MARK, "~s")
+    return f"{alias.replace('~', '~~').replace(MARK, '~s')}{MARK}{last}"
+
+
 def quoted(name: str) -> exp.Column:
     """A column by its name in the engine."""
     return exp.column(exp.to_identifier(name, quoted=True))
@@ -140,7 +149,7 @@ def selected(
     pairs = [(field.typed.sql, new.typed.sql.name) for field, new in zip(fields, renamed, strict=True)]
     unit = relation.rows.unit
     if relation.owner is not None:
-        pairs.append((relation.owner, f"{alias}{MARK}{MARK}owner"))
+        pairs.append((relation.owner, held(alias)))
         unit = Unit(pairs[-1][1], unit.rows if rows is None else rows)
     columns = [exp.alias_(sql, name, quoted=True) for sql, name in pairs]
     select = exp.Select(expressions=columns, from_=exp.From(this=relation.rows.source))
@@ -169,4 +178,4 @@ def flat(relation: Relation, alias: str) -> Relation:
 
 
 def _renamed(field: Field, alias: str) -> Typed:
-    return replace(field.typed, sql=quoted(f"{alias}{MARK}{field.name}"), column=None, literal=False)
+    return replace(field.typed, sql=quoted(held(alias, field.name)), column=None, literal=False)

@@ -16,7 +16,7 @@ from obverse.data.bounding import on_grid, step
 from obverse.data.schema import Neighbours, Schema, Type, Unit, hint
 from obverse.errors import BadQuestion
 from obverse.query.joins import join
-from obverse.query.relation import MARK, Field, Relation, flat, quoted, selected, subquery, table
+from obverse.query.relation import MARK, Field, Relation, flat, held, quoted, selected, subquery, table
 from obverse.query.typed import (
     LARGEST,
     Interval,
@@ -153,7 +153,7 @@ class Sources:
             )
         both = zip(one.fields, other.fields, strict=True)
         fields = tuple(_either(first, second, alias, place) for place, (first, second) in enumerate(both))
-        owner = f"{alias}{MARK}{MARK}owner"
+        owner = held(alias)
         halves = [_renamed(half, fields, owner) for half in (one, other)]
         union = exp.union(*halves, distinct=False, copy=False)
         unit = Unit(owner, one.rows.unit.rows + other.rows.unit.rows)
@@ -286,7 +286,7 @@ def _either(first: Field, second: Field, alias: str, place: int) -> Field:
     domain = None
     if one.domain is not None and other.domain is not None:
         domain = tuple(dict.fromkeys(one.domain + other.domain))
-    sql = quoted(f"{alias}{MARK}{place}{MARK}{first.name}")
+    sql = quoted(held(alias, f"{place}.{first.name}"))
     typed = Typed(sql, one.type, interval, domain, size=max(one.size, other.size))
     return Field(first.name, alias, typed, owner=first.owner and second.owner)
 
