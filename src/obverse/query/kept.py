@@ -18,8 +18,9 @@ from obverse.data.bounding import Rows
 from obverse.data.schema import Category
 from obverse.errors import Broken
 from obverse.query.choose import Naming, Noisy, NoisyTotal
+from obverse.query.keys import Key
 from obverse.query.normal import NOTHING, Meant, Names, meaning, rows, terms, told
-from obverse.query.resolve import Key, Question
+from obverse.query.resolve import Question
 
 Group = tuple[Category, ...]
 Totals = tuple[tuple[int, ...], ...]
