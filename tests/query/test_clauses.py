@@ -50,6 +50,7 @@ SAME = {
     (exp.Join, "side"),
     (exp.Join, "kind"),
     (exp.Join, "method"),
+    (exp.Group, "all"),  # beside the keys
     (exp.Distinct, "expressions"),  # of a SELECT DISTINCT
     (exp.Column, "db"),  # without a table before it
     (exp.Column, "catalog"),

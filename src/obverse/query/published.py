@@ -26,7 +26,8 @@ from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer
 from obverse.query.cells import bare, breaks, columns, conjuncts, evaluate
 from obverse.query.choose import NoisyTotal
-from obverse.query.plan import AskPlan, Group
+from obverse.query.kept import Group
+from obverse.query.plan import AskPlan
 from obverse.query.publish import FINE, Counts, PublishPlan, Weights, wide
 from obverse.query.relation import Relation
 from obverse.query.released import Row, Scalar

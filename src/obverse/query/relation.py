@@ -94,8 +94,12 @@ def held(alias: str, name: str | None = None) -> str:
 
     Names that hold § are spelt without it, so that none of them can pass for another's, or for the owner.
     """
-    last = f"{MARK}owner" if name is None else name.replace("~", "~~").replace(MARK, "~s")
-    return f"{alias.replace('~', '~~').replace(MARK, '~s')}{MARK}{last}"
+    return f"{unmarked(alias)}{MARK}{f'{MARK}owner' if name is None else unmarked(name)}"
+
+
+def unmarked(name: str) -> str:
+    """A name without §, and no two names alike."""
+    return name.replace("~", "~~").replace(MARK, "~s")
 
 
 def quoted(name: str) -> exp.Column:

@@ -16,7 +16,18 @@ from obverse.data.bounding import on_grid, step
 from obverse.data.schema import Neighbours, Schema, Type, Unit, hint
 from obverse.errors import BadQuestion
 from obverse.query.joins import join
-from obverse.query.relation import MARK, Field, Relation, flat, held, quoted, selected, subquery, table
+from obverse.query.relation import (
+    MARK,
+    Field,
+    Relation,
+    flat,
+    held,
+    quoted,
+    selected,
+    subquery,
+    table,
+    unmarked,
+)
 from obverse.query.typed import (
     LARGEST,
     Interval,
@@ -286,7 +297,7 @@ def _either(first: Field, second: Field, alias: str, place: int) -> Field:
     domain = None
     if one.domain is not None and other.domain is not None:
         domain = tuple(dict.fromkeys(one.domain + other.domain))
-    sql = quoted(held(alias, f"{place}.{first.name}"))
+    sql = quoted(f"{held(alias, str(place))}{MARK}{unmarked(first.name)}")
     typed = Typed(sql, one.type, interval, domain, size=max(one.size, other.size))
     return Field(first.name, alias, typed, owner=first.owner and second.owner)
 
