@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +11,13 @@ import pytest
 
 import obverse
 from obverse.curator.curator import Curator, open_settings
+from obverse.data.schema import Schema
 from obverse.data.table import Tables
 from obverse.errors import BadQuestion, BadSource, Broken, Forbidden, OverBudget, Withheld
 from obverse.noise.entropy import System
+from obverse.query.answer import Answering
+from obverse.query.ask import Ask
+from obverse.release import Terms
 
 SETTINGS = """
 [tables.people]
@@ -179,3 +184,34 @@ def test_a_ledger_put_back_is_noticed(clinic: Curator, folder: Path) -> None:
     (folder / "people.ledger").write_bytes(old)
     with pytest.raises(Broken, match="old copy"):
         obverse.open(folder / "people.toml")
+
+
+def test_a_plan_is_made_once_for_each_account_until_something_is_learnt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A preview with other terms is another plan; what a registration tells changes all plans."""
+    (folder / "people.toml").write_text(
+        SETTINGS.replace("columns]", "columns]\nid = { type = 'integer' }")
+        .replace('source = "people.csv"', 'source = "people.csv"\nunit = { column = "id", rows = 1 }')
+        .replace("epsilon = 1\n", "epsilon = 9\n", 1)
+    )
+    (folder / "people.csv").write_text("id,age,sex\n1,31,f\n2,44,m\n")
+    made: list[str] = []
+    plan = Ask.plan
+
+    def counted(ask: Ask, schemas: Mapping[str, Schema], terms: Terms) -> Answering:
+        made.append(ask.sql)
+        return plan(ask, schemas, terms)
+
+    monkeypatch.setattr(Ask, "plan", counted)
+    question = "SELECT COUNT(*) FROM people"
+    with open_settings(folder / "people.toml") as curator:
+        for _ in range(3):
+            curator.preview(Ask(question))
+            curator.ask(question)
+        assert made == [question]
+        curator.preview(Ask(question), "press")
+        assert len(made) == 2
+        curator.register("people", 1)
+        curator.ask(question)
+        assert len(made) == 3

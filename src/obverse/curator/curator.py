@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,15 +32,17 @@ from obverse.ledger.policy import Policy
 from obverse.loss.loss import FREE
 from obverse.noise.entropy import Entropy, System
 from obverse.query.answer import Answer, Answered, Answering
+from obverse.query.ask import Ask
 from obverse.query.create import request
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
 from obverse.query.publish import PublishPlan
 from obverse.query.register import REGISTER, Register
-from obverse.release import KINDS, Charge, Linked, Plan, Release, Request
+from obverse.release import KINDS, Charge, Linked, Plan, Release, Request, Terms
 
 Value = TypeVar("Value")
 CURATOR = "curator"
+PLANS = 256  # of questions asked lately, which are kept
 
 
 class Curator:
@@ -53,6 +56,7 @@ class Curator:
         tables: Mapping[str, Tables] | None = None,
     ) -> None:
         self.schemas = {schema.name: schema for schema in schemas}
+        self._plans = lru_cache(maxsize=PLANS)(self._plan_of)
         self.ledger = ledger
         self._declared = {name: repr(replace(each, learnt=None)) for name, each in self.schemas.items()}
         for kept in ledger.told(REGISTER):
@@ -68,7 +72,7 @@ class Curator:
 
     def release(self, wanted: Request[Value], to: str = CURATOR) -> Release[Value]:
         """What was asked for, paid for and kept; the same again is free, and says the same."""
-        plan = wanted.plan(self.schemas, self.ledger.policy.terms(to))
+        plan = self._planned(wanted, to)
         if isinstance(plan, AskPlan) and (free := self._free(plan, to)) is not None:
             return cast(Release[Value], free)
         tables = self._open(plan.tables)
@@ -80,6 +84,16 @@ class Curator:
             left = self.ledger.answers(plan.tables, plan.kind)
             linked = plan.after(left, "\n".join(map(tables.version, plan.tables)))
             return self._charged(linked, tables, wanted, to)
+
+    def _planned(self, wanted: Request[Value], to: str) -> Plan[Value]:
+        """The plan of a request. Plans are public and follow from what is declared, so those of questions are kept."""
+        terms = self.ledger.policy.terms(to)
+        if isinstance(wanted, Ask):
+            return cast(Plan[Value], self._plans(wanted, terms))
+        return wanted.plan(self.schemas, terms)
+
+    def _plan_of(self, wanted: Ask, terms: Terms) -> Answering:
+        return wanted.plan(self.schemas, terms)
 
     def _charged(self, plan: Plan[Value], tables: Tables, wanted: Request[Value], to: str) -> Release[Value]:
         whom = " and ".join(self.schemas[name].protects for name in plan.tables)
@@ -118,7 +132,7 @@ class Curator:
 
     def preview(self, wanted: Request[Value], to: str = CURATOR) -> Preview:
         """What a release would cost and how wrong it may be; reads nothing and charges nothing."""
-        plan = wanted.plan(self.schemas, self.ledger.policy.terms(to))
+        plan = self._planned(wanted, to)
         return Preview(plan, self._told_by(plan))
 
     def _told_by(self, plan: Plan[Value]) -> str:
@@ -189,6 +203,7 @@ class Curator:
         schema = self.schemas.get(learnt.table)
         if schema is not None and schema.unit.column == learnt.unit:
             self.schemas[learnt.table] = replace(schema, learnt=learnt)
+            self._plans.cache_clear()
 
     def account(self, name: str) -> Account:
         """The analyst's side of this door."""
