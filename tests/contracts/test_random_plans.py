@@ -87,9 +87,9 @@ UNITS = (  # the most rows of one person in u and v, in how many groups they may
 class OneThread(DuckDB):
     """Tables so small that a second thread only waits."""
 
-    def _lock(self, memory: str) -> None:
+    def _lock(self) -> None:
         self._connection.execute("SET threads = 1")
-        super()._lock(memory)
+        super()._lock()
 
 
 @dataclass(frozen=True)

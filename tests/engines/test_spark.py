@@ -13,6 +13,7 @@ from sqlglot import exp, parse_one
 
 import obverse
 from obverse.data.schema import Column, Schema, Type
+from obverse.data.table import Limits
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource, Withheld
@@ -119,3 +120,13 @@ epsilon = 5
         answer = curator.ask("DP-SELECT 1 COUNT(*) AS n FROM people WHERE age < 45")
         assert answer.rows[0][0] == pytest.approx(2500, abs=100)
         assert curator.ask("DP-SELECT 1 COUNT(*) AS n FROM people WHERE age < 45").rows == answer.rows
+
+
+@pytest.mark.slow
+def test_a_question_is_stopped_in_time_and_the_next_one_is_answered(traps: Spark, folder: Path) -> None:
+    known = people(folder, [{"age": i, "name": "x"} for i in range(30_000)])
+    tables = open_tables([known], limits=Limits(2))
+    pairs = "SELECT COUNT(*) FROM people AS a JOIN people AS b ON a.age * b.age > 7"
+    with pytest.raises(Withheld):
+        tables.run(parse_one(pairs, dialect="duckdb"))
+    assert tables.run(parse_one("SELECT COUNT(*) FROM people")) == [(30_000,)]

@@ -23,7 +23,7 @@ from obverse.data.files import locate
 from obverse.data.learnt import Learnt
 from obverse.data.schema import Schema
 from obverse.data.settings import load
-from obverse.data.table import Tables
+from obverse.data.table import USUAL, Limits, Tables
 from obverse.errors import BadParameter, BadSource
 from obverse.ledger.budget import Budget
 from obverse.ledger.ledger import Clock, Ledger
@@ -54,7 +54,9 @@ class Curator:
         ledger: Ledger,
         entropy: Entropy,
         tables: Mapping[str, Tables] | None = None,
+        limits: Limits = USUAL,
     ) -> None:
+        self._limits = limits
         self.schemas = {schema.name: schema for schema in schemas}
         self._plans = lru_cache(maxsize=PLANS)(self._plan_of)
         self.ledger = ledger
@@ -249,7 +251,7 @@ class Curator:
                     raise BadSource(f"no engine reads {scheme}://")
                 own = [s for s in self.schemas.values() if locate(s.source).scheme == scheme]
                 secret = self._entropy.secret() if any(map(ranked, own)) else b""
-                engine = import_module(f"obverse.engines.{scheme}").open_tables(own, secret)
+                engine = import_module(f"obverse.engines.{scheme}").open_tables(own, secret, self._limits)
                 self._tables[scheme] = cast(Tables, engine)
             return self._tables[scheme]
 
@@ -264,4 +266,5 @@ def open_settings(path: str | Path, *, clock: Clock = now) -> Curator:
         settings.schemas,
         Ledger(settings.ledger, policy, clock),
         System(settings.ledger.with_suffix(".secret")),
+        limits=settings.limits,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
@@ -10,13 +11,15 @@ from pathlib import Path
 
 from obverse.data.files import locate
 from obverse.data.schema import Bound, Category, Column, Neighbours, Role, Schema, Type, Unit
+from obverse.data.table import USUAL, Limits
 from obverse.data.toml import Section, read
 from obverse.errors import BadSource
 
 TABLE = ("source", "unit", "neighbours", "public", "missing", "prepared", "columns")
 COLUMN = ("type", "role", "low", "high", "categories", "hierarchy", "references")
 UNIT = ("column", "rows", "groups", "rank")
-TOP = ("draft", "ledger", "tables", "policy", "accounts")
+TOP = ("draft", "ledger", "tables", "policy", "accounts", "limits")
+LIMITS = ("seconds", "memory", "temporary")
 
 _CATEGORY: dict[Type, type] = {Type.TEXT: str, Type.INTEGER: int, Type.BOOLEAN: bool}
 
@@ -30,6 +33,7 @@ class Settings:
     schemas: tuple[Schema, ...]
     policy: Section
     accounts: Section
+    limits: Limits = USUAL
 
     @property
     def tables(self) -> dict[str, Schema]:
@@ -55,7 +59,24 @@ def load(path: str | Path) -> Settings:
     schemas = tuple(_schema(name, section, folder) for name, section in tables.items())
     _check_references(schemas, tables)
     ledger = folder / top.text("ledger", f"{file.stem}.ledger")
-    return Settings(file, ledger, schemas, top.section("policy"), top.section("accounts"))
+    limits = _limits(top.section("limits"))
+    return Settings(file, ledger, schemas, top.section("policy"), top.section("accounts"), limits)
+
+
+def _limits(section: Section) -> Limits:
+    """What one question may take, where the settings say."""
+    section.only(*LIMITS)
+    seconds = section.whole("seconds", least=1) if "seconds" in section else USUAL.seconds
+    return Limits(seconds, *(_size(section, key, getattr(USUAL, key)) for key in LIMITS[1:]))
+
+
+def _size(section: Section, key: str, usual: str) -> str:
+    if key not in section:
+        return usual
+    size = section.text(key)
+    if re.fullmatch(r"[1-9][0-9]*[KMGT]iB", size) is None:
+        section.refuse(f"{key} is a size such as 8GiB or 500MiB", key)
+    return size
 
 
 def _schema(name: str, section: Section, folder: Path) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
@@ -12,6 +13,21 @@ if TYPE_CHECKING:
 
 Cell = int | float | str | bool | None
 Row = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one question may take of an engine; one that takes more is withheld, and stays charged.
+
+    Memory is that of the engine in this process; temporary space is on its disk.
+    """
+
+    seconds: int = 600
+    memory: str = "60%"
+    temporary: str = "32GiB"
+
+
+USUAL = Limits()
 
 
 class Tables(Protocol):

@@ -18,15 +18,6 @@ from obverse.data.schema import Schema
 from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Secret
 
-# Whether PostgreSQL keeps two columns of a table unique together.
-UNIQUE = """
-SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = (SELECT c.oid FROM pg_class c JOIN pg_namespace n
-    ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s)
-    AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 2 AND
-    (SELECT array_agg(a.attname::text) FROM pg_attribute a
-    WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:1])) @> ARRAY[%s, %s])
-"""
-
 
 def by_rank(rows: str, person: str, secret: Secret) -> str:
     """DuckDB's words for all rows, in their order, and the rank of each; a row of nobody has none."""

@@ -15,7 +15,8 @@ from obverse.data.bounding import column_on_grid, ranked
 from obverse.data.files import declare, literal, locate, quote
 from obverse.data.forms import Form, copied
 from obverse.data.schema import Schema
-from obverse.data.table import Row
+from obverse.data.table import USUAL, Limits, Row
+from obverse.engines._limits import within
 from obverse.engines._ranks import by_rank, repeated, unfit
 from obverse.errors import BadSource, Withheld
 from obverse.noise.entropy import Secret
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 16
 PREPARED = "\u00a7"
-TEMPORARY = "32GiB"
 FAILED = "the engine could not finish; what was charged stays charged"
 
 
@@ -39,22 +39,24 @@ class DuckDB:
 
     dialect = "duckdb"
 
-    def __init__(self, schemas: Iterable[Schema], *, secret: Secret = b"", memory: str = "") -> None:
+    def __init__(self, schemas: Iterable[Schema], *, secret: Secret = b"", limits: Limits = USUAL) -> None:
         self._schemas = {schema.name: schema for schema in schemas}
-        self._secret = secret
+        self._secret, self._limits = secret, limits
         self._connection = duckdb.connect(":memory:")
         self._prepared: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         for table in self._schemas:
             self.version(table)
-        self._lock(memory)
+        self._lock()
 
     def __repr__(self) -> str:
         return f"DuckDB({', '.join(self._schemas)})"
 
     def run(self, select: exp.Query) -> list[Row]:
+        cursor = self._connection.cursor()
         try:
-            return self._connection.cursor().execute(self._sql(select)).fetchall()
+            with within(self._limits.seconds, cursor.interrupt):
+                return cursor.execute(self._sql(select)).fetchall()
         except duckdb.Error:
             raise Withheld(FAILED) from None
 
@@ -111,12 +113,11 @@ class DuckDB:
                 made.append(f", {clamped} AS {name}")
         return "".join(made)
 
-    def _lock(self, memory: str) -> None:
+    def _lock(self) -> None:
         """From here on nothing but the declared files can be read, and nothing set."""
         places = {locate(schema.source).place for schema in self._schemas.values()}
-        if memory:
-            self._connection.execute(f"SET memory_limit = {literal(memory)}")
-        self._connection.execute(f"SET max_temp_directory_size = '{TEMPORARY}'")
+        self._connection.execute(f"SET memory_limit = {literal(self._limits.memory)}")
+        self._connection.execute(f"SET max_temp_directory_size = {literal(self._limits.temporary)}")
         self._connection.execute(
             f"SET allowed_paths = [{', '.join(literal(place) for place in sorted(places))}]"
         )
@@ -125,9 +126,9 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
 
 
-def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> DuckDB:
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits = USUAL) -> DuckDB:
     """The tables of these schemas, ready to be asked."""
-    return DuckDB(schemas, secret=secret)
+    return DuckDB(schemas, secret=secret, limits=limits)
 
 
 def _version(schema: Schema) -> str:

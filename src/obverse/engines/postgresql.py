@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
@@ -18,8 +19,9 @@ from sqlglot import exp
 from obverse.data.files import Source, literal, locate, quote
 from obverse.data.forms import RANK
 from obverse.data.schema import Schema, Type, hint
-from obverse.data.table import Cell, Row
-from obverse.engines._ranks import UNIQUE, unfit
+from obverse.data.table import USUAL, Cell, Limits, Row
+from obverse.engines._catalogue import COLUMNS, FOUND, UNIQUE
+from obverse.engines._ranks import unfit
 from obverse.engines._said import SPACES, Said, letters
 from obverse.engines._write import Writer
 from obverse.errors import BadSource, Missing, Withheld
@@ -34,7 +36,6 @@ FAILED = "the engine could not finish; what was charged stays charged"
 SETTINGS = {
     "default_transaction_read_only": "on",
     "search_path": "pg_catalog",
-    "statement_timeout": "10min",
     "lock_timeout": "10s",
     "row_security": "off",
     "extra_float_digits": "1",
@@ -55,18 +56,6 @@ HELD = {
     Type.DATE: ("date",),
     Type.TIMESTAMP: ("timestamp", "timestamptz"),
 }
-FOUND = """
-SELECT c.relkind IN ('r', 'p', 'm'), row_security_active(c.oid),
-    EXISTS (SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class f ON f.oid = p.relid WHERE f.relkind = 'f')
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
-"""
-COLUMNS = """
-SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'text' WHEN t.typnamespace = 'pg_catalog'::regnamespace
-    THEN t.typname ELSE '' END
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
-"""
 
 
 class PostgreSQL:
@@ -74,7 +63,7 @@ class PostgreSQL:
 
     dialect = "postgres"
 
-    def __init__(self, schemas: Iterable[Schema]) -> None:
+    def __init__(self, schemas: Iterable[Schema], limits: Limits = USUAL) -> None:
         self._schemas = {schema.name: schema for schema in schemas}
         self._sources = {name: locate(schema.source) for name, schema in self._schemas.items()}
         if len({source.place for source in self._sources.values()}) != 1:
@@ -82,8 +71,8 @@ class PostgreSQL:
                 "tables of two PostgreSQL databases cannot be read together: one settings file each"
             )
         self._source = next(iter(self._sources.values()))
-        self._lock = Lock()
-        self._connection = _connect(self._source)
+        self._lock, self._limits = Lock(), limits
+        self._connection = _connect(self._source, self._limits)
         self._tables = {name: self._declare(schema) for name, schema in self._schemas.items()}
 
     def __repr__(self) -> str:
@@ -107,7 +96,7 @@ class PostgreSQL:
         types |= {1082: pyarrow.date32(), 1114: pyarrow.timestamp("us")}
         try:
             with (
-                _connect(self._source) as connection,
+                _connect(self._source, self._limits) as connection,
                 connection.transaction(),
                 connection.cursor("rows") as cursor,
             ):
@@ -136,7 +125,7 @@ class PostgreSQL:
         try:
             with self._lock:
                 if self._connection.closed:
-                    self._connection = _connect(self._source)
+                    self._connection = _connect(self._source, self._limits)
                 found = self._connection.execute(facts).fetchone()
         except psycopg.Error:
             raise BadSource(f"{shown(self._source)} does not answer") from None
@@ -206,9 +195,9 @@ class PostgreSQL:
         )
 
 
-def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> PostgreSQL:
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits = USUAL) -> PostgreSQL:
     """The tables of these schemas, ready to be asked; their ranks were written once, so that no secret is needed."""
-    return PostgreSQL(schemas)
+    return PostgreSQL(schemas, limits)
 
 
 def shown(source: Source) -> str:
@@ -217,7 +206,7 @@ def shown(source: Source) -> str:
     return f"postgresql://{parts.hostname or ''}{parts.path}#{source.table}"
 
 
-def _connect(source: Source) -> psycopg.Connection[tuple[Any, ...]]:
+def _connect(source: Source, limits: Limits) -> psycopg.Connection[tuple[Any, ...]]:
     try:
         import psycopg
     except ImportError:
@@ -226,8 +215,12 @@ def _connect(source: Source) -> psycopg.Connection[tuple[Any, ...]]:
         connection = psycopg.connect(
             source.place, autocommit=True, prepare_threshold=None, client_encoding="utf8", connect_timeout=10
         )
-        settings = ", ".join(f"set_config({literal(k)}, {literal(v)}, false)" for k, v in SETTINGS.items())
+        wanted = {**SETTINGS, "statement_timeout": f"{limits.seconds}s"}
+        settings = ", ".join(f"set_config({literal(k)}, {literal(v)}, false)" for k, v in wanted.items())
         connection.execute(f"SELECT {settings}".encode())
+        with suppress(psycopg.errors.InsufficientPrivilege):  # then it is the server's own that holds
+            size = limits.temporary.replace("KiB", "kB").replace("iB", "B")
+            connection.execute(f"SET temp_file_limit = {literal(size)}".encode())
         encoding = connection.info.parameter_status("server_encoding")
     except psycopg.Error:
         raise BadSource(f"{shown(source)} cannot be reached, or does not let this user in") from None

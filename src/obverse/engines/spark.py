@@ -6,6 +6,7 @@ import hashlib
 import string
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -13,7 +14,8 @@ from sqlglot import exp
 from obverse.data.files import Source, locate
 from obverse.data.forms import rank_column
 from obverse.data.schema import Column, Schema, Type, hint
-from obverse.data.table import Row
+from obverse.data.table import USUAL, Limits, Row
+from obverse.engines._limits import within
 from obverse.engines._ranks import repeated, unfit
 from obverse.engines._said import SPACES, Said, letters
 from obverse.engines._write import Writer
@@ -38,6 +40,7 @@ LOCAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.showConsoleProgress": "false",
 }
+ASKED = count()  # questions of this process, each stopped by its own tag
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 HELD = {
     Type.INTEGER: (*WHOLE, "decimal"),
@@ -54,7 +57,8 @@ class Spark:
 
     dialect = "spark"
 
-    def __init__(self, schemas: Iterable[Schema]) -> None:
+    def __init__(self, schemas: Iterable[Schema], limits: Limits = USUAL) -> None:
+        self._limits = limits
         self._schemas = {schema.name: schema for schema in schemas}
         self._sources = {name: locate(schema.source) for name, schema in self._schemas.items()}
         if len({source.place for source in self._sources.values()}) != 1:
@@ -70,10 +74,15 @@ class Spark:
 
     def run(self, select: exp.Query) -> list[Row]:
         text = self._sql(select)
+        tag = f"obverse-{next(ASKED)}"
+        self._session.addTag(tag)
         try:
-            found = self._session.sql(text).collect()
+            with within(self._limits.seconds, lambda: self._session.interruptTag(tag)):
+                found = self._session.sql(text).collect()
         except _failures():
             raise Withheld(FAILED) from None
+        finally:
+            self._session.removeTag(tag)
         return [tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in found]
 
     def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
@@ -134,9 +143,9 @@ class Spark:
         return f"(SELECT {', '.join(typed)} FROM {view})"
 
 
-def open_tables(schemas: Iterable[Schema], secret: Secret = b"") -> Spark:
+def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits = USUAL) -> Spark:
     """The tables of these schemas, ready to be asked; their ranks were written once, so that no secret is needed."""
-    return Spark(schemas)
+    return Spark(schemas, limits)
 
 
 def _session(place: str) -> SparkSession:
