@@ -86,10 +86,11 @@ _SQL = {
 }
 
 
-def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
+def declare(connection: DuckDBPyConnection, schema: Schema, *, view: bool = False) -> None:
     """Make the schema's name stand for its declared columns in their declared types, and for nothing else.
 
-    A CSV is read once, whole, so that a broken line is met here and not by a question.
+    A CSV is read once, whole, so that a broken line is met here and not by a question; unless a `view` is asked for
+    by somebody who copies it at once.
     """
     source = locate(schema.source)
     raw = f"raw {schema.name}"
@@ -106,7 +107,7 @@ def declare(connection: DuckDBPyConnection, schema: Schema) -> None:
         f"{_typed(quote(folded[name.casefold()]), type_, source.form)} AS {quote(called)}"
         for name, called, type_ in wanted
     )
-    kept = "TABLE" if source.form in (Form.CSV, Form.ARROW) else "VIEW"
+    kept = "TABLE" if source.form in (Form.CSV, Form.ARROW) and not view else "VIEW"
     create = f"CREATE OR REPLACE {kept} {quote(schema.name)} AS SELECT {typed} FROM {quote(raw)}"
     run(connection, source, create)
 

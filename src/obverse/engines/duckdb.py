@@ -12,7 +12,7 @@ import duckdb
 from sqlglot import exp
 
 from obverse.data.bounding import column_on_grid, ranked
-from obverse.data.files import declare, literal, locate, quote
+from obverse.data.files import declare, literal, locate, quote, run
 from obverse.data.forms import Form, copied
 from obverse.data.schema import Schema
 from obverse.data.table import USUAL, Limits, Row
@@ -91,17 +91,21 @@ class DuckDB:
         if not copied(schema):
             declare(self._connection, schema)
         else:
-            declared = replace(schema, name=f"declared {schema.name}")
-            declare(self._connection, declared)
-            rows = quote(declared.name)
-            if ranked(schema) and schema.unit.rank is None:
-                rows = by_rank(rows, schema.unit.column or "", self._secret)
-            copy = f"SELECT *{self._grids(schema)} FROM {rows}"
-            self._connection.execute(f"CREATE OR REPLACE TABLE {quote(schema.name)} AS {copy}")
-            kept = "TABLE" if locate(schema.source).form in (Form.CSV, Form.ARROW) else "VIEW"
-            self._connection.execute(f"DROP {kept} {quote(declared.name)}")
+            self._copy(schema, ranks=ranked(schema) and schema.unit.rank is None)
         if schema.unit.rank is not None and self.run(repeated(schema)) != [(0,)]:
             raise unfit(schema, schema.source)
+
+    def _copy(self, schema: Schema, *, ranks: bool) -> None:
+        """The declared rows in memory, with what they carry; a file is read once, unless ranks need its rows twice."""
+        declared, source = replace(schema, name=f"declared {schema.name}"), locate(schema.source)
+        declare(self._connection, declared, view=not ranks)
+        rows = quote(declared.name)
+        if ranks:
+            rows = by_rank(rows, schema.unit.column or "", self._secret)
+        copy = f"SELECT *{self._grids(schema)} FROM {rows}"
+        run(self._connection, source, f"CREATE OR REPLACE TABLE {quote(schema.name)} AS {copy}")
+        kept = "TABLE" if ranks and source.form in (Form.CSV, Form.ARROW) else "VIEW"
+        self._connection.execute(f"DROP {kept} {quote(declared.name)}")
 
     def _grids(self, schema: Schema) -> str:
         """A column for each bounded number in whole steps."""
