@@ -19,11 +19,17 @@ def read(tables: Tables, schema: Schema, names: Sequence[str]) -> pa.Table:
     parts: list[list[pa.Array]] = [[] for _ in names]
     for batch in tables.batches(select.from_(exp.to_identifier(schema.name, quoted=True))):
         for part, column in zip(parts, batch.columns, strict=True):
-            part.append(column.dictionary_encode() if pa.types.is_string(column.type) else column)
+            part.append(_own(column))
     found = {}
     for name in names:  # one column after the other, so that its batches are let go
         found[name] = _whole(parts.pop(0))
     return pa.table(found)
+
+
+def _own(column: pa.Array) -> pa.Array:
+    """A text coded, anything else copied: a column of an engine's batch would keep all of the batch alive."""
+    text = pa.types.is_string(column.type)
+    return column.dictionary_encode() if text else column.copy_to(pa.default_cpu_memory_manager())
 
 
 def _whole(parts: list[pa.Array]) -> pa.ChunkedArray:

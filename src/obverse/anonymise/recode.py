@@ -150,7 +150,11 @@ def _case(branches: Sequence[tuple[exp.Expr, Test]], name: str) -> exp.Expr:
 
 
 def relabel(
-    table: pa.Table, name: str, labels: list[str], which: NDArray[np.int64], kind: pa.DataType | None = None
+    table: pa.Table,
+    name: str,
+    labels: list[str],
+    which: NDArray[np.int32] | NDArray[np.int64],
+    kind: pa.DataType | None = None,
 ) -> pa.Table:
     """The table with one column's values replaced by labels, as text or another type; a missing value stays missing."""
     texts = pa.array([label or None for label in labels], pa.string())

@@ -41,7 +41,7 @@ class Classes:
     """Labels of each quasi-identifier, which of them each row has, and the rows that stay."""
 
     recoding: Recoding
-    which: tuple[Ints, ...]
+    which: tuple[NDArray[np.int32] | Ints, ...]
     exact: tuple[bool, ...]
     number: Ints
     by_column: tuple[float, ...]
@@ -214,7 +214,8 @@ def boxed(prepared: Prepared, items: Items, item: Ints, label: Ints, classes: in
     )
     row_class = place[label[item]]
     exact = tuple(bool(x) for x in (price == 0).all(axis=0))
-    return Classes(made, tuple(its[row_class] for _, its in named), exact, row_class, by_column)
+    which = tuple(its.astype(np.int32)[row_class] for _, its in named)
+    return Classes(made, which, exact, row_class, by_column)
 
 
 def _full_domain(
