@@ -218,6 +218,8 @@ def losses(table: pa.Table) -> None:
         made, seconds = found(sets, table, "mondrian", k)
         line(f"Mondrian sets k={k}: GCP", set_goal, made.loss, peers[k][0])
         line(f"Mondrian sets k={k}: CPU s", 0.2, seconds, "anonypy 52 s")
+        made, seconds = found(sets, table, "members", k)
+        line(f"k-member sets k={k}: GCP", set_goal, made.loss, f"{seconds:.2f} s of CPU")
         if trees is None:
             continue
         made, seconds = found(trees, table, "local", k)

@@ -1,6 +1,6 @@
 """Classes grown around members: k-member clustering and microaggregation.  [BKBL07, Figure 3; DT05, section 3]
 
-Both take time that grows with the square of the number of different rows: for tables of some ten thousand rows.
+Both take time that grows with the square of the number of different rows; `search.py` gives them blocks of a table.
 """
 
 from __future__ import annotations

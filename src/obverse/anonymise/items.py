@@ -62,6 +62,23 @@ def collect(
     return Items(codes, rows, people, start, joint[entry], person[entry], count, persons, kept), item
 
 
+def part(items: Items, chosen: Ints) -> Items:
+    """Some of the items, as if there were no others."""
+    count = np.diff(items.start)[chosen]
+    start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    entry = np.repeat(items.start[chosen] - start[:-1], count) + np.arange(start[-1])
+    return items._replace(
+        codes=np.ascontiguousarray(items.codes[chosen]),
+        rows=items.rows[chosen],
+        people=items.people[chosen],
+        start=start,
+        joint=items.joint[entry],
+        who=items.who[entry],
+        times=items.times[entry],
+        target=items.target[chosen],
+    )
+
+
 def _distinct(item: Ints, person: Ints, count: int) -> Ints:
     """How many different people each item has."""
     first, _, _ = group([item, person], [count, int(person.max(initial=0)) + 1])

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines, losses, places, step_test
 from obverse.anonymise.cluster import mdav, members
 from obverse.anonymise.codes import Domain, Ints, encode, reorder
-from obverse.anonymise.items import Items, allowed, collect
+from obverse.anonymise.items import Items, allowed, collect, part
 from obverse.anonymise.ladders import ladder_for
-from obverse.anonymise.lattice import Search, cheapest_first, local
+from obverse.anonymise.lattice import Search, by_class, cheapest_first, local
 from obverse.anonymise.mondrian import Wish, mondrian
 from obverse.anonymise.recode import Recoding
 from obverse.anonymise.rules import Rules
@@ -23,6 +23,7 @@ from obverse.anonymise.settle import adopt, settle
 from obverse.data.hierarchy import Ladder, number
 from obverse.errors import Withheld
 
+MOST_TOGETHER, BLOCK = 10_000, 1_000
 How = Literal["mondrian", "lattice", "local", "members", "mdav"]
 
 
@@ -130,6 +131,8 @@ def search(
     elif how in ("members", "mdav"):
         label, classes = _clusters(prepared, items, rules, wish, averaged=how == "mdav")
         label = adopt(items, prepared.line, rules, wish, label, classes)
+        if how == "members":
+            label = settle(items, prepared.line, rules, wish, label, classes, (20, 2))
     else:
         label, classes = _cut(prepared, items, rules, wish)
     found = boxed(prepared, items, item, label, classes)
@@ -151,17 +154,38 @@ def _weighed(prepared: Prepared) -> Callable[[Classes], float]:
 def _clusters(
     prepared: Prepared, items: Items, rules: Rules, wish: Wish, *, averaged: bool
 ) -> tuple[Ints, int]:
-    """Classes grown around members; to be averaged, the columns must be numbers and known everywhere."""
-    if not averaged:
-        label, classes = members(items, prepared.line, rules, wish)
-        return label, classes
-    if bad := [
-        d.name for d in prepared.domains if not d.numeric or d.missing or pa.types.is_temporal(d.type)
-    ]:
+    """Classes grown around members; to be averaged, the columns must be numbers and known everywhere.
+
+    Growing takes time with the square of the rows: many rows are first cut into blocks of rows near each other.
+    """
+    if averaged and (bad := [d.name for d in prepared.domains if not _averages(d)]):
         raise Withheld(f"{', '.join(bad)} cannot be averaged: mdav needs numbers that are never missing")
-    points = np.array([places(d)[items.codes[:, j]] for j, d in enumerate(prepared.domains)]).T
-    label, classes = mdav(items, np.ascontiguousarray(points), rules, wish)
+    blocks, count = np.zeros(len(items.rows), np.int64), 1
+    if len(items.rows) > MOST_TOGETHER:
+        blocks, count = mondrian(items, prepared.line, rules, Wish(max(BLOCK, 20 * wish.least), 0.0))
+    label, classes = np.full(len(items.rows), -1, np.int64), 0
+    order, start = by_class(blocks, count)
+    for block in range(count):
+        chosen = order[start[block] : start[block + 1]]
+        grown, more = _grown(prepared, part(items, chosen), rules, wish, averaged=averaged)
+        label[chosen] = np.where(grown >= 0, grown + classes, -1)
+        classes += more
     return label, classes
+
+
+def _grown(prepared: Prepared, items: Items, rules: Rules, wish: Wish, *, averaged: bool) -> tuple[Ints, int]:
+    """Classes grown among some items, each compared with all others."""
+    if averaged:
+        points = np.array([places(d)[items.codes[:, j]] for j, d in enumerate(prepared.domains)]).T
+        label, classes = mdav(items, np.ascontiguousarray(points), rules, wish)
+    else:
+        label, classes = members(items, prepared.line, rules, wish)
+    return label, classes
+
+
+def _averages(domain: Domain) -> bool:
+    """Whether a column has a mean."""
+    return domain.numeric and not domain.missing and not pa.types.is_temporal(domain.type)
 
 
 def averages(prepared: Prepared, classes: Classes) -> Classes:
