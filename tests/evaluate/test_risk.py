@@ -95,6 +95,25 @@ def test_a_ledger_that_claims_too_little_is_a_bug_somewhere():
         assess(PEOPLE, _held(), epsilon=0.1)
 
 
+def test_two_releases_that_each_leave_two_secrets_may_leave_one_together():
+    """[GKS08] Everybody is one of two alike in each table, with another illness, and with another person."""
+    rows = np.arange(1200)
+    ill = (rows % 2 + 2 * (rows // 2 % 2)).astype(str)
+    people = pa.table({"place": rows, "ill": ill})
+    spans = [
+        [f"{n // 2 * 2}-{n // 2 * 2 + 1}" for n in rows],
+        [f"{(n + 1) // 2 * 2 - 1}-{(n + 1) // 2 * 2}" for n in rows],
+    ]
+    one, other = (pa.table({"place": span, "ill": ill}) for span in spans)
+    known = Held("people", people, ("place",), ("ill",))
+    alone = assess(one, known)
+    both = assess(one, replace(known, earlier=other))
+    (composed,) = [each for each in both.tried if each.evidence.attack == "Composition"]
+    assert composed.evidence.success.share > 0.95 and composed.word() == "high"
+    assert alone.worst["inference"].evidence.success.share < 0.6
+    assert "--earlier" in dict(alone.untried)["other releases"]
+
+
 def test_shuffled_secrets_are_not_inferred():
     """Permuted truth falls to the baseline."""
     order = np.random.default_rng(9).permutation(PEOPLE.num_rows)

@@ -39,6 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--population", help="a list of everybody with names, as an outsider may have it")
     parser.add_argument("--person", default="", help="the column that names people on it")
     parser.add_argument("--misspelt", action="store_true", help="its columns may be wrong here and there")
+    parser.add_argument("--earlier", help="a release about the same people that left before")
     parser.add_argument("--quasi", default="", help="columns by which a person could be known, with commas")
     parser.add_argument("--sensitive", default="", help="columns that must not be learned, with commas")
     parser.add_argument("--html", help="where the page goes; beside the release, as .risk.html, if not said")
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         population=args.population,
         person=args.person,
         misspelt=args.misspelt,
+        earlier=args.earlier,
     )
     spent, left = _balance(args)
     said = Said(

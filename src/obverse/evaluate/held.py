@@ -53,7 +53,8 @@ class Held:
     """The true people, what they could be known by (`quasi`), and what must not be learned (`sensitive`).
 
     `control` are people of the same kind whom the release was not made from; `listed` a list of everybody, and
-    `names` who each of the people is on it. No release may hold an `identifiers` column.
+    `names` who each of the people is on it; `earlier` is a release about them that left before. No release may hold
+    an `identifiers` column.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Held:
     sensitive: tuple[str, ...] = ()
     ladders: Ladders = field(default_factory=dict, repr=False)
     control: pa.Table | None = field(default=None, repr=False)
+    earlier: pa.Table | None = field(default=None, repr=False)
     listed: Listed | None = None
     names: NDArray[np.object_] | None = field(default=None, repr=False)
     identifiers: tuple[str, ...] = ()
@@ -103,6 +105,7 @@ def against(
     population: str | Path | None = None,
     person: str = "",
     misspelt: bool = False,
+    earlier: str | Path | None = None,
 ) -> Held:
     """The people of a settings file or of a plain table, with the columns that are named over those declared.
 

@@ -23,6 +23,7 @@ from obverse.evaluate.tried import Tried, Word, few
 
 NAMES = {
     "Closest": "Nearer to the release than to strangers",
+    "Composition": "With the earlier release, the only",
     "Describing": "A row as a description",
     "FuzzyLinkage": "The likeliest person, keys misspelt,",
     "Homogeneity": "All rows agree on",

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from obverse.attack.anonymised import Describing, Homogeneity, Matching
+from obverse.attack.anonymised import Composition, Describing, Homogeneity, Matching
 from obverse.attack.base import Attack, Claims, Contest, Controls, Game, View, judge, shuffle
 from obverse.attack.interval import Rate
-from obverse.attack.mixed import encode, numeric, shared
+from obverse.attack.mixed import Ladders, encode, numeric, shared
 from obverse.attack.nearest import Nearest
 from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, SinglingOut, halves, plain, within
 from obverse.errors import BadParameter, BadSource
@@ -157,20 +157,11 @@ class World:
                 f"{outside.num_rows:,} people whom the release was not made from",
             )
         people = self.known.people.take(self.drawn[1])
-        both = encode([self.release, people], self.release.column_names, self.known.ladders)
-        distance, index = Nearest(both[0]).search(both[1].low)
-        found = distance[:, 0] == 0
-        if not len(found) or found.mean() < 0.5:
+        release, found = _without(self.release, people, self.known.ladders)
+        if found.mean() < 0.5:
             return self.release, people.slice(0, 0), ""
-        kept = np.ones(self.release.num_rows, bool)
-        kept[index[found, 0]] = False
-        kept[0] |= not kept.any()
         taken = people.filter(pa.array(found))
-        return (
-            self.release.filter(pa.array(kept)),
-            taken,
-            f"{taken.num_rows:,} people whose rows were taken out of it",
-        )
+        return release, taken, f"{taken.num_rows:,} people whose rows were taken out of it"
 
     @cached_property
     def planted(self) -> pa.Table:
@@ -232,7 +223,12 @@ class World:
             )
         elif self.known.names is None:
             yield "linkage to a list with names", unjudged(self.release, self.known, self.known.listed)
-        yield "other releases", "composition with what else was or will be published about these people"
+        more = (
+            "beside the one given with --earlier"
+            if self.known.earlier is not None
+            else "such as --earlier would name"
+        )
+        yield "other releases", f"what else was or will be published about these people, {more}"
         yield "other knowledge", "friends, histories and lists with columns that the table does not have"
 
     def describing(self) -> Tried:
@@ -288,6 +284,10 @@ class World:
 
         for attack in attacks:
             yield self._judged(attack, truth, about=secret)
+        if (other := self.known.earlier) is not None:
+            both = tuple(name for name in known if name in other.column_names)
+            if both and secret in other.column_names:
+                yield self._judged(Composition(both, secret, ladders), truth, about=secret, other=other)
 
     def _membership(self, outside: pa.Table) -> Tried:
         order = shuffle(outside.num_rows, Keyed(self.seed + "membership"))
@@ -299,18 +299,26 @@ class World:
         yes = np.ones(self.targets.num_rows, bool)
         return Tried(Contest(Closest(), views[0], yes, views[1], None, self.game).evidence())
 
-    def _judged(self, attack: Attack, truth: Truth, about: str = "", baseline: float | None = None) -> Tried:
+    def _judged(
+        self,
+        attack: Attack,
+        truth: Truth,
+        about: str = "",
+        baseline: float | None = None,
+        other: pa.Table | None = None,
+    ) -> Tried:
         """The attack on the targets, on the controls and on a planted copy."""
         release, controls, _ = self.idle
-        claims = attack.run(View({"release": self.release}, {"targets": self.targets}))
+        claims = attack.run(_seen(self.release, other, self.targets))
         true = truth(claims, self.targets, self.release)
         control = None
         if controls.num_rows:
-            idle = attack.run(View({"release": release}, {"targets": controls}))
+            left = None if other is None else _without(other, controls, self.known.ladders)[0]
+            idle = attack.run(_seen(release, left, controls))
             control = Controls(idle, truth(idle, controls, release))
         positive = None
         if self.copies:
-            found = attack.run(View({"release": self.planted}, {"targets": self.planted}))
+            found = attack.run(_seen(self.planted, None if other is None else self.planted, self.planted))
             right = found.made & (found.values == truth(found, self.planted, self.planted))
             positive = Rate(int(right.sum()), len(right))
         game = replace(self.game, ledger=None, baseline=baseline, positive=positive)
@@ -322,6 +330,24 @@ class World:
         made = attack.run(View({"release": self.planted})).made
         right = made & (attack.truth(self.planted, self.planted) != NOTHING)
         return Rate(int(right.sum()), int(made.sum())) if made.sum() >= ENOUGH else None
+
+
+def _seen(release: pa.Table, other: pa.Table | None, people: pa.Table) -> View:
+    """What an outsider has who looks for these people: the release, and perhaps another."""
+    more = {} if other is None else {"other": other}
+    return View({"release": release, **more}, {"targets": people})
+
+
+def _without(release: pa.Table, people: pa.Table, ladders: Ladders) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """A release without the rows that allow these people, a row each; and who of them had one."""
+    columns = shared(release, people)
+    rows, true = encode([release, people], columns, ladders)
+    distance, index = Nearest(rows).search(true.low)
+    found = distance[:, 0] == 0
+    kept = np.ones(release.num_rows, bool)
+    kept[index[found, 0]] = False
+    kept[0] |= not kept.any()
+    return release.filter(pa.array(kept)), found
 
 
 def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
