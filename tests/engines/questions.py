@@ -25,8 +25,10 @@ from obverse.data.table import Cell, Tables
 from obverse.errors import BadQuestion
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
+from obverse.query.create import request
 from obverse.query.plan import AskPlan, _folded, _within
 from obverse.release import Terms
+from obverse.synthesise.measure import Read
 
 COLUMNS = (
     Column("id", Type.INTEGER),
@@ -294,3 +296,37 @@ def inputs(plan: AskPlan, tables: Tables) -> list[list[tuple[object, ...]]]:
         )
         for select, held in selects
     ]
+
+
+CELLS = (
+    "SELECT age, sex, smokes FROM {table}",
+    "SELECT wild, pay, born FROM {table} WHERE age > 3 OR sex = 'f'",
+    "SELECT seen, FLOOR(age / 10) FROM {table} WHERE pay / (age - 30) < 4",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM {table} GROUP BY RANGES(age), CUBE(sex), smokes",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM {table} GROUP BY RANGES(pay, 0.5), born",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM {table} GROUP BY RANGES(age, 7), RANGES(wild)",
+)
+
+
+def cells(source: str) -> Iterator[tuple[str, Read]]:
+    """What is read for rows and for releases of each table, where numbers and days have bounds too."""
+    ends = {
+        "wild": (Fraction(-1000), Fraction(200_000)),
+        "born": (date(1969, 1, 1), date(2024, 12, 31)),
+        "seen": (datetime(2000, 1, 1), datetime(2024, 3, 1)),
+    }
+    known = {
+        name: replace(
+            schema,
+            columns=tuple(
+                replace(c, low=ends[c.name][0], high=ends[c.name][1]) if c.name in ends else c
+                for c in schema.columns
+            ),
+        )
+        for name, schema in schemas(source).items()
+    }
+    for table in ("t", "u", "v", "w"):
+        for text in CELLS:
+            plan = request(text.format(table=table)).plan(known, Terms())
+            assert not isinstance(plan, AskPlan)
+            yield f"{table}: {text}", plan.read

@@ -29,7 +29,7 @@ from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
 from obverse.release import Terms
-from tests.engines.questions import Questions, inputs, numbered, rows, schemas, written
+from tests.engines.questions import Questions, cells, inputs, numbered, rows, schemas, written
 
 Owner = psycopg.Connection[tuple[object, ...]]
 SECRET = "Rumpelstiltskin"
@@ -48,6 +48,16 @@ def traps(server: str, owner: Owner) -> PostgreSQL:
     owner.execute(TRAPS)
     filled(owner, "traps", numbered(rows()))
     return open_tables(schemas(f"{server}#traps").values())
+
+
+def test_cells_are_counted_alike(traps: PostgreSQL, tmp_path: Path) -> None:
+    """What rows are drawn from, and what releases publish."""
+    written(tmp_path / "traps.parquet")
+    duckdb = DuckDB(schemas(str(tmp_path / "traps.parquet")).values())
+    for text, read in cells(str(tmp_path / "traps.parquet")):
+        ours, theirs = read.held(duckdb), read.held(traps)
+        assert ours.total and np.array_equal(ours.codes, theirs.codes), text
+        assert np.array_equal(ours.steps, theirs.steps), text
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -17,7 +18,7 @@ from obverse.data.table import Limits
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource, Withheld
-from tests.engines.questions import Questions, inputs, schemas, written
+from tests.engines.questions import Questions, cells, inputs, schemas, written
 
 SECRET = "Rumpelstiltskin"
 QUICK = {
@@ -54,6 +55,15 @@ def people(folder: Path, rows: list[dict[str, object]]) -> Schema:
     pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
     columns = Column("age", Type.INTEGER), Column("name", Type.TEXT)
     return Schema("people", f"spark://local#{path}", columns)
+
+
+@pytest.mark.slow
+def test_cells_are_counted_alike(traps: Spark, folder: Path) -> None:
+    """What rows are drawn from, and what releases publish."""
+    duckdb = DuckDB(schemas(str(folder / "traps.parquet")).values())
+    for text, read in list(cells(str(folder / "traps.parquet")))[::3]:
+        ours, theirs = read.held(duckdb), read.held(traps)
+        assert np.array_equal(ours.codes, theirs.codes) and np.array_equal(ours.steps, theirs.steps), text
 
 
 @pytest.mark.slow

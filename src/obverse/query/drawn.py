@@ -58,7 +58,9 @@ def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> Ro
     drawn, without, items = _Drawn(relation), *_items(select, relation)
     shown_columns = tuple(Item(name, drawn.over(tree)) for name, tree in items)
     order = tuple(drawn.order(node, shown_columns) for node in listed(select.args.get("order")))
-    read = Read(relation.rows, kept, tuple(_axis(field, kept) for field in drawn.fields))
+    read = Read(
+        relation.rows, kept, tuple(_axis(field, _days(field, relation), kept) for field in drawn.fields)
+    )
     epsilon = terms.epsilon if options.epsilon is None else options.epsilon
     delta = terms.delta if options.delta is None else options.delta
     return RowsPlan(
@@ -84,12 +86,19 @@ def _drawing(read: Read, epsilon: Fraction, delta: Fraction) -> Joint | Tree:
     return Tree.at(shape, tuple(each.ordered for each in read.axes), distance, grid, epsilon, delta)
 
 
-def _axis(field: Field, where: exp.Expr | None) -> Axis:
+def _days(field: Field, relation: Relation) -> tuple[date, date] | None:
+    """The days that a column's declaration leaves it, through any subquery."""
+    table, _, name = field.origin.partition(".")
+    for schema in relation.schemas:
+        column = schema.column(name) if schema.name == table else None
+        if column is not None and isinstance(column.low, date) and isinstance(column.high, date):
+            return column.low, column.high
+    return None
+
+
+def _axis(field: Field, days: tuple[date, date] | None, where: exp.Expr | None) -> Axis:
     """A column's cells, but for those that WHERE leaves no row in."""
-    typed, days = field.typed, None
-    column = typed.column
-    if column is not None and isinstance(column.low, date) and isinstance(column.high, date):
-        days = column.low, column.high
+    typed = field.typed
     assert typed.type is not None
     name = f"{field.qualifier}.{field.name}" if field.qualifier else field.name
     found = known(
