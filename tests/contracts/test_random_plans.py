@@ -25,6 +25,7 @@ from obverse.data.schema import Neighbours, Schema, Unit
 from obverse.data.table import Tables
 from obverse.engines.duckdb import DuckDB
 from obverse.loss.loss import Sensitivity
+from obverse.mechanisms.permute_and_flip import PermuteAndFlip
 from obverse.noise.entropy import Entropy, Keyed
 from obverse.query.answer import Answer
 from obverse.query.choose import Naming
@@ -127,8 +128,7 @@ class Everywhere(AskPlan):
         assert isinstance(entropy, Watcher)
         entropy.counted = counted
         keys = len(self.question.keys)
-        read = [select for _, select in (*self.selects, *self.histograms)]
-        found = {_folded(row[:keys]) for select in read for row in tables.run(select)}
+        found = {_folded(row[:keys]) for select in self.reads for row in tables.run(select)}
         return tuple(sorted(found, key=repr))
 
     def present(
@@ -171,12 +171,23 @@ def seen(plan: AskPlan, engine: DuckDB) -> Seen:
     return found
 
 
-def moved(mechanism: object, here: Mapping[Group, Given], there: Mapping[Group, Given]) -> list[int]:
+def moved(here: Mapping[Group, Given], there: Mapping[Group, Given], mechanism: object) -> list[int]:
     """How far apart, group by group; a group that is not there has nothing in it."""
     groups = [*here, *(group for group in there if group not in here)]
-    nothing: Given = () if isinstance(next(iter({**here, **there}.values()), 0), tuple) else 0
-    pairs = [(here.get(group, nothing), there.get(group, nothing)) for group in groups]
-    return apart([one for one, _ in pairs], [other for _, other in pairs], mechanism)
+    pairs = [(here.get(group), there.get(group)) for group in groups]
+    filled = [
+        (_or_nothing(one, other, mechanism), _or_nothing(other, one, mechanism)) for one, other in pairs
+    ]
+    return apart([one for one, _ in filled], [other for _, other in filled], mechanism)
+
+
+def _or_nothing(given: Given | None, beside: Given | None, mechanism: object) -> Given:
+    """What was given; where nothing was, no values, no rows of any score, or a total of 0."""
+    if given is not None:
+        return given
+    if beside is None or isinstance(beside, int):
+        return 0
+    return (0,) * len(beside) if isinstance(mechanism, PermuteAndFlip) else ()
 
 
 def too_far(plan: AskPlan, here: Seen, there: Seen) -> str:
@@ -185,7 +196,7 @@ def too_far(plan: AskPlan, here: Seen, there: Seen) -> str:
     if not [m for m, _ in charged] == [m for m, _ in here] == [m for m, _ in there]:
         return "other noise than is charged for"
     for (mechanism, most), (_, mine), (_, theirs) in zip(charged, here, there, strict=True):
-        far = moved(mechanism, mine, theirs)
+        far = moved(mine, theirs, mechanism)
         if sum(far) > most.l1 or sum(x * x for x in far) > most.l2_squared or max(far, default=0) > most.most:
             return f"{mechanism}: {far} where {most} is charged"
     return ""

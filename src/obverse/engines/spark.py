@@ -7,7 +7,9 @@ import string
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import count
-from typing import TYPE_CHECKING
+from socket import create_connection
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
 
 from sqlglot import exp
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
+CONNECT = "spark+sc://"
+PORT, PATIENCE = 15002, 10.0
 FAILED = "the engine could not finish; what was charged stays charged"
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",
@@ -118,7 +122,9 @@ class Spark:
         return now
 
     def close(self) -> None:
-        """The session ends with the process: others may share it."""
+        """A session of a cluster is its own; one within this process ends with the process: others may share it."""
+        if next(iter(self._sources.values())).place.startswith(CONNECT):
+            self._session.stop()
 
     def _sql(self, select: exp.Query) -> str:
         return Words(self._tables, self._schemas).query(select)[0]
@@ -149,26 +155,42 @@ def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits 
 
 
 def _session(place: str) -> SparkSession:
+    away = BadSource(f"{place.rpartition('@')[2].partition(';')[0]}: Spark cannot be reached")
     try:
-        from pyspark.sql import SparkSession
+        session = _connected(place) if place.startswith(CONNECT) else _within(place)
+        for name, value in SETTINGS.items():
+            if session.conf.get(name) != value:
+                session.conf.set(name, value)
     except ImportError:
         raise Missing("Spark is not installed: pip install obverse[spark]") from None
-    try:
-        if place.startswith("spark+sc://"):
-            session = SparkSession.builder.remote(place.removeprefix("spark+")).create()
-        else:
-            builder = SparkSession.builder.appName("obverse")
-            builder = builder.master("local[*]" if place == "spark://local" else place)
-            for name, value in LOCAL.items():
-                builder = builder.config(name, value)
-            shared = builder.getOrCreate()
-            shared.sparkContext.setLogLevel("OFF")
-            session = shared.newSession()
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+    except (OSError, ValueError):
+        raise away from None
     except _failures():
-        raise BadSource(f"{place.rpartition('@')[2].partition(';')[0]}: Spark cannot be reached") from None
+        raise away from None
     return session
+
+
+def _connected(place: str) -> SparkSession:
+    """A session of a cluster, by the client's own builder: the common one would turn a Spark in this process away."""
+    from pyspark.sql.connect.session import SparkSession as Remote
+
+    at = urlsplit(place)
+    with create_connection((at.hostname, at.port or PORT), PATIENCE):  # the client would try for ten minutes
+        pass
+    return cast("SparkSession", Remote.builder.remote(place.removeprefix("spark+")).create())
+
+
+def _within(place: str) -> SparkSession:
+    """A session of the Spark in this process, which is started if there is none."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("obverse")
+    builder = builder.master("local[*]" if place == "spark://local" else place)
+    for name, value in LOCAL.items():
+        builder = builder.config(name, value)
+    shared = builder.getOrCreate()
+    shared.sparkContext.setLogLevel("OFF")
+    return shared.newSession()
 
 
 def _held(session: SparkSession, source: Source) -> DataFrame:
