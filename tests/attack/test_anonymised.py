@@ -21,7 +21,7 @@ from obverse.attack.anonymised import (
     credibility,
 )
 from obverse.attack.base import Contest, View
-from obverse.errors import BadParameter
+from obverse.errors import BadParameter, BadSource
 
 KNOWN = ("age", "place")
 ILLS = ["flu", "asthma", "ulcer", "gout"]
@@ -187,6 +187,18 @@ def test_what_is_far_likelier_is_learned_without_being_certain():
 def test_two_anonymous_tables_may_leave_one_value():
     other = pa.table({"age": ["35-45"] * 2, "place": ["*"] * 2, "ill": ["gout", "ulcer"]})
     assert _claimed(Composition(KNOWN, "ill"), other=other) == [None, "gout", None]
+
+
+def test_two_releases_need_one_kind_of_secret():
+    """Whole numbers here and fractions there are numbers; numbers here and words there are not."""
+    targets = pa.table({"age": [30]})
+    kinds = [pa.array([7, 8]), pa.array([7.0, 9.0]), pa.array(["7", "9"])]
+    tables = [pa.table({"age": [30, 30], "ill": kind}) for kind in kinds]
+    attack = Composition(("age",), "ill")
+    views = [View({"release": tables[0], "other": other}, {"targets": targets}) for other in tables[1:]]
+    assert attack.run(views[0]).values.tolist() == [7.0]
+    with pytest.raises(BadSource, match="ill holds numbers in one release and text in the other"):
+        attack.run(views[1])
 
 
 def test_a_row_is_matched_only_where_it_is_alone():

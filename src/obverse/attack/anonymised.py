@@ -17,10 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from obverse.attack.base import Attack, Claims, Harm, View, shuffle
-from obverse.attack.mixed import Ladders, encode
+from obverse.attack.mixed import Ladders, encode, numeric
 from obverse.attack.nearest import Boxes, Nearest
 from obverse.attack.synthetic import NOTHING, categories, plain
-from obverse.errors import BadParameter
+from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Keyed
 
 CLASSES = 64  # as many classes as one person is looked for in
@@ -197,7 +197,13 @@ class Composition(Attack):
 
     def claim(self, view: View) -> Claims:
         tables = [view.table(name, [*self.known, self.secret]) for name in ("release", "other")]
-        both = pa.concat_tables([table.select([self.secret]) for table in tables])
+        if len({numeric(table, self.secret) for table in tables}) > 1:
+            raise BadSource(
+                f"{self.secret} holds numbers in one release and text in the other: read both alike"
+            )
+        both = pa.concat_tables(
+            [table.select([self.secret]) for table in tables], promote_options="permissive"
+        )
         one, other = (
             [values for values in _named(view, name, self.known, self.secret, self.ladders)]
             for name in ("release", "other")
