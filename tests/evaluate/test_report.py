@@ -185,6 +185,39 @@ def test_the_command_writes_both_and_says_the_verdict(files, tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("release", "more", "said"),
+    [
+        ("none.csv", (), "none.csv: there is no such file"),
+        ("empty.csv", (), "empty.csv is empty: it has a header and no rows"),
+        (
+            "alien.csv",
+            (),
+            "the release (x) shares no column with the list it is held against (age, town, income, ill)",
+        ),
+        ("copy.csv", ("--quasi", "zip"), "people.csv has no column zip; it has age, town, income, ill"),
+        ("copy.csv", ("--population", "none.csv", "--person", "id"), "none.csv: there is no such file"),
+        ("copy.csv", ("--earlier", "alien.csv"), "shares no column with the list it is held against"),
+        ("copy.csv", ("--threshold", "9"), "a threshold is a share between 0 and 1, not 9.0"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_no_trace(files, monkeypatch, capsys, release, more, said):
+    monkeypatch.chdir(files["people"].parent)
+    (files["people"].parent / "empty.csv").write_text("age,town\n")
+    (files["people"].parent / "alien.csv").write_text("x\n1\n")
+    assert main(["attack", release, "--against", "people.csv", *more]) in (2, 7)
+    told = capsys.readouterr().err
+    assert told.startswith("obverse: ") and said in told and len(told.splitlines()) == 1
+
+
+def test_an_earlier_release_is_read_and_told(files, tmp_path, capsys):
+    given = ["attack", str(files["banded"]), "--against", str(files["people"]), "--quasi", "age,town"]
+    out = tmp_path / "out.json"
+    more = ["--earlier", str(files["copy"]), "--html", str(tmp_path / "out.html"), "--json", str(out)]
+    assert main([*given, "--sensitive", "ill", *more]) == 0
+    assert "Composition" in [each["attack"] for each in json.loads(out.read_text())["tried"]]
+
+
 def test_what_is_spent_and_left_is_read_from_the_ledger(files, tmp_path):
     for name in ("people", "others", "fresh"):
         (tmp_path / f"{name}.csv").write_bytes(files[name].read_bytes())

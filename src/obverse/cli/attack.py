@@ -90,11 +90,11 @@ def run(args: argparse.Namespace) -> int:
         Path(args.json).write_text(made.json(curator=not args.public), encoding="utf-8")
     verdict, rule = made.found.verdict
     print(f"{verdict}: {rule}.")
-    for question, worst in made.found.worst.items():
+    named = [("by name", each) for each in made.found.named]
+    for question, worst in [*made.found.worst.items(), *named]:
         low, high = worst.evidence.risk_interval
-        print(
-            f"  {question:13} {worst.word(made.found.threshold):8} {worst.evidence.risk:6.1%}  [{low:.1%}, {high:.1%}]"
-        )
+        word = worst.word(made.found.threshold)
+        print(f"  {question:13} {word:8} {worst.evidence.risk:6.1%}  [{low:.1%}, {high:.1%}]")
     print(f"{page}, in {made.seconds:.0f} s")
     return 0
 

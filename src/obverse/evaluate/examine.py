@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -35,9 +35,8 @@ def examine(released: str | Path | Released, known: Held, said: Said = Said()) -
     """Attack a released file, or a release of our own, with what the curator holds; look for fixes where it fails."""
     started = perf_counter()
     if not isinstance(released, Released):
-        path = Path(released)
-        released = Released(path.name, fingerprint(path), rows(path, known.people), said.to, said.date)
-        released = replace(released, epsilon=said.epsilon, delta=said.delta)
+        path, table = Path(released), rows(released, known.people)
+        released = Released(path.name, fingerprint(path), table, said.to, said.date, said.epsilon, said.delta)
     release = released.table
     found = assess(
         release,

@@ -19,7 +19,7 @@ import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from obverse.attack.mixed import Ladders, counted
+from obverse.attack.mixed import Ladders, counted, shared
 from obverse.attack.naming import named
 from obverse.data.files import declare, locate, quote
 from obverse.data.forms import Form
@@ -110,7 +110,8 @@ def against(
     """The people of a settings file or of a plain table, with the columns that are named over those declared.
 
     `population` is a list of everybody, which names them in the column `person`; without a name, in the people's
-    own identifier. With `misspelt`, rows are linked to it although keys may be wrong.
+    own identifier. With `misspelt`, rows are linked to it although keys may be wrong. `earlier` is a release about
+    the same people that left before.
     """
     if (person or misspelt) and population is None:
         if misspelt:
@@ -122,9 +123,13 @@ def against(
         people = rows(path)
         known = _told(Path(path).name, people, None if control is None else rows(control, people), person)
     known = replace(known, quasi=quasi or known.quasi, sensitive=sensitive or known.sensitive)
-    return (
-        known if population is None else replace(known, listed=_listed(population, known, person, misspelt))
-    )
+    if earlier is not None:
+        before = rows(earlier, known.people)
+        shared(before, known.people)
+        known = replace(known, earlier=before)
+    if population is not None:
+        known = replace(known, listed=_listed(population, known, person, misspelt))
+    return known
 
 
 def _listed(path: str | Path, known: Held, person: str, misspelt: bool) -> Listed:

@@ -33,7 +33,6 @@ NAMES = {
     "Naming": "The one person a row allows",
     "SinglingOut": "Three columns as a description",
 }
-NAMING = ("Naming", "FuzzyLinkage")
 SIGNS: dict[Word, str] = {"low": "●", "unclear": "◐", "high": "■"}
 
 
@@ -110,7 +109,7 @@ class Report:
         """ONS's three questions, by name."""
         worst = self.found.worst
         rows = [worst[name] for name in ("singling out", "linkability") if name in worst]
-        rows += [each for each in self.found.tried if each.evidence.attack in NAMING and each not in rows]
+        rows += self.found.named
         return (
             _answered("Can any individual be identified?", rows, self.found.threshold),
             _answered(
@@ -147,12 +146,7 @@ class Report:
         rows = "".join(
             _row(question, each, self.found.threshold) for question, each in self.found.worst.items()
         )
-        shown = list(self.found.worst.values())
-        rows += "".join(
-            _row("by name", each, self.found.threshold)
-            for each in self.found.tried
-            if each.evidence.attack in NAMING and each not in shown
-        )
+        rows += "".join(_row("by name", each, self.found.threshold) for each in self.found.named)
         missing = [name for name in QUESTIONS if name not in self.found.worst]
         rows += "".join(
             f"<tr><th scope=row>{name}</th><td colspan=7>Not tested.</td></tr>" for name in missing

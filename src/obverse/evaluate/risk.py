@@ -65,6 +65,16 @@ class Assessment:
         return {question: found[0] for question in QUESTIONS if (found := self.about(question))}
 
     @property
+    def named(self) -> list[Tried]:
+        """Names put back by a list, where they are not already the worst about linkability."""
+        shown = list(self.worst.values())
+        return [
+            each
+            for each in self.tried
+            if each.evidence.attack in ("Naming", "FuzzyLinkage") and each not in shown
+        ]
+
+    @property
     def verdict(self) -> tuple[str, str]:
         """What follows, and the rule that it follows from."""
         words = [tried.word(self.threshold) for tried in self.worst.values()]
