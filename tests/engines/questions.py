@@ -128,7 +128,7 @@ def schemas(source: str) -> dict[str, Schema]:
     known = (
         Schema("t", source, _pointing("id", "b.id")),
         Schema("u", source, COLUMNS, Unit("id", rows=3)),
-        Schema("v", source, _pointing("id", "u.id"), Unit("id", rows=5, rank="nr")),
+        Schema("v", source, _pointing("id", "u.id"), Unit("id", rows=40, rank="nr")),
         Schema("w", source, _pointing("age", "v.age"), Unit("age", rows=5)),
         Schema("b", source, COLUMNS, public=True),
     )
@@ -140,6 +140,25 @@ def _pointing(name: str, references: str) -> tuple[Column, ...]:
     return tuple(
         replace(column, references=references) if column.name == name else column for column in COLUMNS
     )
+
+
+CUT = (  # questions of v with rows = 2, which ranks cut
+    "SELECT COUNT(*), SUM(pay), COUNT(DISTINCT id), COUNT(DISTINCT age), MEDIAN(age) FROM v",
+    "SELECT sex, COUNT(*), AVG(pay), COUNT(DISTINCT id) FROM v GROUP BY sex",
+    "SELECT smokes, COUNT(*) FROM (SELECT id, smokes FROM v UNION ALL SELECT id, smokes FROM v) AS s GROUP BY smokes",
+    "SELECT COUNT(*), SUM(a.age) FROM v AS a JOIN v AS b ON a.id = b.id",
+    "SELECT COUNT(*), MAX(age) FROM v WHERE smokes",
+    'SELECT "Given Name", COUNT(*) FROM v GROUP BY 1 WITH (delta = 1e-6)',
+)
+
+
+def cut(known: dict[str, Schema]) -> Iterator[AskPlan]:
+    """The plans of questions whose rows are those of the lowest ranks."""
+    few = {**known, "v": replace(known["v"], unit=Unit("id", rows=2, rank="nr"))}
+    for question in CUT:
+        plan = Ask(question).plan(few, Terms())
+        assert isinstance(plan, AskPlan)
+        yield plan
 
 
 AGAINST = ("=", "<>", "<", "<=", ">", ">=")

@@ -108,6 +108,25 @@ def test_ranks_that_somebody_has_twice_are_refused_when_opened_and_when_changed(
         DuckDB([known])
 
 
+def test_ranks_are_looked_through_once_for_each_version_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the curator's secret makes the proof that lies beside the file, and only for the file as it is."""
+    looked: list[str] = []
+    real = engine.repeated
+    monkeypatch.setattr(engine, "repeated", lambda schema: looked.append(schema.name) or real(schema))
+    known = numbered(tmp_path, [0, 0, 1, 1])
+    for secret, times in ((SECRET, 1), (SECRET, 1), (SECRET[::-1], 2), (SECRET, 3)):
+        DuckDB([known], secret=secret)
+        assert len(looked) == times
+    numbered(tmp_path, [0, 0, 1, 1, 0, 5])
+    with pytest.raises(BadSource, match="alike"):
+        DuckDB([known], secret=SECRET)
+    (tmp_path / "numbered.parquet.ranks").write_text("ä" * 64)
+    with pytest.raises(BadSource, match="alike"):
+        DuckDB([known], secret=SECRET)
+
+
 def test_a_rank_that_is_not_there_is_refused(tmp_path: Path) -> None:
     known = numbered(tmp_path, [0, 0])
     with pytest.raises(BadSource, match="has no column number"):

@@ -17,7 +17,7 @@ from obverse.data.forms import Form, copied
 from obverse.data.schema import Schema
 from obverse.data.table import USUAL, Limits, Row
 from obverse.engines._limits import within
-from obverse.engines._ranks import by_rank, repeated, unfit
+from obverse.engines._ranks import by_rank, proof, prove, proven, repeated, unfit
 from obverse.errors import BadSource, Withheld
 from obverse.noise.entropy import Secret
 
@@ -43,6 +43,7 @@ class DuckDB:
         self._schemas = {schema.name: schema for schema in schemas}
         self._secret, self._limits = secret, limits
         self._connection = duckdb.connect(":memory:")
+        self._connection.execute("SET enable_progress_bar = false")  # which a prompt or notebook would show
         self._prepared: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         for table in self._schemas:
@@ -92,8 +93,18 @@ class DuckDB:
             declare(self._connection, schema)
         else:
             self._copy(schema, ranks=ranked(schema) and schema.unit.rank is None)
-        if schema.unit.rank is not None and self.run(repeated(schema)) != [(0,)]:
+        if schema.unit.rank is not None:
+            self._look_through(schema)
+
+    def _look_through(self, schema: Schema) -> None:
+        """Refuse ranks that somebody has twice; what was looked through once is not again, until the file changes."""
+        place, found = Path(locate(schema.source).place), proof(schema, _version(schema), self._secret)
+        if self._secret and proven(place, found):
+            return
+        if self.run(repeated(schema)) != [(0,)]:
             raise unfit(schema, schema.source)
+        if self._secret and found == proof(schema, _version(schema), self._secret):
+            prove(place, found)
 
     def _copy(self, schema: Schema, *, ranks: bool) -> None:
         """The declared rows in memory, with what they carry; a file is read once, unless ranks need its rows twice."""
