@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 
-from obverse.data.picked import people
 from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.data.table import Cell, Tables
 from obverse.errors import BadQuestion
@@ -307,7 +306,8 @@ def inputs(plan: AskPlan, tables: Tables) -> list[list[tuple[object, ...]]]:
     selects = [(select, len(keys)) for _, select in (*plan.selects, *plan.histograms)]
     selects += [(select, len(keys) + 1) for _, select in plan.choices]
     if plan.naming is not None:
-        selects.append((people(plan.question.relation.rows, _within(plan.question), keys), len(keys)))
+        rows, where = plan.question.relation.rows, _within(plan.question)
+        selects.append((plan.naming.select(rows, where, keys, ()), len(keys)))
     return [
         sorted(
             ((*_folded(row[:held]), *(int(cell or 0) for cell in row[held:])) for row in tables.run(select)),

@@ -14,7 +14,6 @@ from obverse.engines.duckdb import DuckDB
 from obverse.errors import BadQuestion
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
-from obverse.query.choose import Naming
 from obverse.query.plan import AskPlan
 from obverse.release import Terms
 
@@ -65,24 +64,50 @@ class Seen(Keyed):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_one_person_moves_each_number_of_people_by_one_in_so_many_groups(
-    tmp_path: Path, unit: Unit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_person_moves_each_number_of_people_by_one_in_so_many_groups(tmp_path: Path, unit: Unit) -> None:
+    """Whatever was named before, each round's numbers or sums of weights move by no more than is charged."""
     crowd = [(5000, f"{k}", 7) for k in range(30)] + [(5000, "a", 7)] * 9
-    more = [BASE[0]] if unit.column is None else crowd
-    seen: list[list[int]] = []
-    monkeypatch.setattr(
-        Naming, "named", lambda self, units, entropy: seen.append(units) or [True] * len(units)
-    )
-    groups = []
-    for rows in (BASE, [*BASE, *more]):
-        schema, tables = engine(tmp_path, rows, unit)
-        plan = planned(schema)
-        groups.append(plan.run(tables, Keyed("same")).groups)
-    here, there = (dict(zip(names, units, strict=True)) for names, units in zip(groups, seen, strict=True))
-    moved = [abs(here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
+    alone = [(5001, "nobody else's", 7)]
+    for more in [[BASE[0]]] if unit.column is None else [crowd, crowd[:3], alone, [(7, "z", 1)]]:
+        gone = [row for row in BASE if row[0] != more[0][0]] if len(more) == 1 else BASE
+        for named in ((), ("a",), ("a", "b", "3")):
+            here, there = (weighed(tmp_path, rows, unit, named) for rows in (gone, [*gone, *more]))
+            moved = [abs(here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
+            naming = planned(engine(tmp_path, BASE, unit)[0]).naming
+            assert naming is not None
+            assert not moved or max(moved) <= naming.sensitivity.most
+            assert sum(moved) <= naming.sensitivity.l1
+            assert sum(each * each for each in moved) <= naming.sensitivity.l2_squared
+
+
+def weighed(
+    folder: Path, rows: list[tuple[int, str | None, int]], unit: Unit, named: tuple[str, ...]
+) -> dict[object, int]:
+    """What a round goes by, of each group that is not named yet."""
+    schema, tables = engine(folder, rows, unit)
+    plan = planned(schema)
     assert plan.naming is not None
-    assert max(moved) <= 1 and sum(moved) <= plan.naming.sensitivity.l1
+    keys = tuple(key.sql for key in plan.question.keys)
+    select = plan.naming.select(plan.question.relation.rows, plan.question.where, keys, named)
+    return {key: int(units or 0) for key, units in tables.run(select)}
+
+
+def test_each_of_a_persons_groups_has_the_same_weight_and_all_of_them_a_length_of_one(tmp_path: Path) -> None:
+    unit = Unit("id", rows=20)
+    rows = [(1, "a", 1)] * 5 + [(2, key, 1) for key in "abcd"] + [(3, f"{k}", 1) for k in range(16)]
+    weights = weighed(tmp_path, rows, unit, ())
+    assert weights["a"] == 65536 + 65536 // 2 and weights["b"] == 65536 // 2 and weights["7"] == 65536 // 4
+    assert weighed(tmp_path, rows, unit, ("a", "b", "c"))["d"] == 65536
+    few = weighed(tmp_path, [(3, f"{k}", 1) for k in range(100)], Unit("id", rows=200, groups=9), ())
+    assert sorted(few.values()) == [65536 // 3] * 9
+
+
+def test_weights_name_more_than_as_many_counts(tmp_path: Path) -> None:
+    """400 people, each in the ten known towns and one of eight others: what is named first leaves the rest its weight."""
+    rows = [(i, f"{k}", 1) for i in range(400) for k in [*range(10), 10 + i % 8]]
+    schema, tables = engine(tmp_path, rows, Unit("id", rows=20))
+    answer = planned(schema).run(tables, Keyed("towns"))
+    assert {row[0] for row in answer.rows} == {f"{k}" for k in range(18)}
 
 
 def test_a_group_of_one_person_is_not_named_in_ten_thousand_runs(tmp_path: Path) -> None:
@@ -90,5 +115,7 @@ def test_a_group_of_one_person_is_not_named_in_ten_thousand_runs(tmp_path: Path)
     schema, tables = engine(tmp_path, [(1, "Rumpelstiltskin", 40)], Unit("id", rows=5))
     naming = planned(schema).naming
     assert naming is not None
-    assert not any(naming.named([1], Keyed(f"run {run}"))[0] for run in range(10_000))
+    assert not any(
+        naming.named(at, [65536], Keyed(f"run {run}"))[0] for run in range(10_000) for at in naming.rounds
+    )
     assert planned(schema).run(tables, Keyed("one")).rows == ()

@@ -26,7 +26,9 @@ from obverse.mechanisms.score import Score
 from obverse.mechanisms.sparse_vector import SparseVector
 from obverse.mechanisms.thresholdout import Thresholdout
 from obverse.mechanisms.top_k import TopK
+from obverse.mechanisms.weighted_names import WeightedNames
 
+WEIGHT = Sensitivity.of(10)
 ONE, TWO = Sensitivity.of(1), Sensitivity.of(1, numbers=2)
 COUNTS, GENERAL = Score.count("add-remove"), Score.count("replace-one")
 
@@ -63,6 +65,12 @@ def cases() -> tuple[Case, ...]:
         Case(Partition(F(1), F(1, 100)), (1, 3), (2, 4), TWO),
         Case(NamedCounts.at(F(1), F(1, 100)), (5, 0), (6, 1), TWO),
         Case(GaussianNamedCounts.at(F(1, 2), F(1, 100)), (5,), (6,), ONE),
+        Case(
+            WeightedNames.at(F(1, 2), F(1, 100), WEIGHT, most=4, rounds=1),
+            (0, (50, 11)),
+            (0, (60, 11)),
+            WEIGHT,
+        ),
         Case(LaplaceRanges((2,), F(1), "haar"), (0, 0), (1, 0), ONE),
         Case(LaplaceRanges((4,), F(1), "tree"), (0, 0, 0, 0), (0, 1, 0, 0), ONE),
         Case(GaussianRanges((3,), F(1, 2)), (0, 0, 0), (0, 1, 0), ONE),

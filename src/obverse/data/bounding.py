@@ -34,6 +34,7 @@ FINEST = 30
 COARSEST = 4094  # steps between the bounds of a histogram, and one more at either end
 DIGITS = 52  # of a DOUBLE, behind the first
 SCALED = 2**16
+MOST_WEIGHTED = 1024
 
 
 @dataclass(frozen=True)
@@ -324,6 +325,24 @@ def naming_sensitivity(rows: Rows) -> Sensitivity:
     """How far the numbers of units move: each by one at most, in so many groups."""
     twice = 2 if rows.neighbours is Neighbours.REPLACE else 1
     return Sensitivity.of(1, numbers=twice * most_groups(rows))
+
+
+def most_weighted(rows: Rows) -> int:
+    """The same where people's weights are shared out; of whom nobody knows how many rows they have, very many."""
+    if rows.unit.told or rows.unit.groups is not None:
+        return min(most_groups(rows), MOST_WEIGHTED)
+    return MOST_WEIGHTED
+
+
+def weights_sensitivity(rows: Rows) -> Sensitivity:
+    """How far the sums of people's weights ⌊SCALED/√n⌋ move: those of one person have a length of SCALED at most.
+
+    Two who are exchanged move them by no more than the length of both, since no weight is below 0.
+    """
+    twice = 2 if rows.neighbours is Neighbours.REPLACE else 1
+    return Sensitivity(
+        Fraction(twice * SCALED * most_weighted(rows)), Fraction(twice * SCALED**2), Fraction(SCALED)
+    )
 
 
 def read(rows: Rows, where: exp.Expr | None) -> exp.Select:

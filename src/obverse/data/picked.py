@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from obverse.data.bounding import TEXT, Measure, Rows, by_key, by_row, most_groups, read, whose
+from obverse.data.bounding import (
+    BIGINT,
+    DOUBLE,
+    SCALED,
+    TEXT,
+    Measure,
+    Rows,
+    by_key,
+    by_row,
+    most_groups,
+    most_weighted,
+    read,
+    whose,
+)
+from obverse.data.schema import Category
 
 
 def histogram(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], measure: Measure) -> exp.Select:
@@ -56,3 +70,42 @@ def people(rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...]) -> ex
     most = exp.Literal.number(str(most_groups(rows)))
     kept = exp.select().from_(ranked.subquery("ranked")).where(exp.LTE(this=exp.column("r"), expression=most))
     return by_key(kept, tuple(columns), [exp.Count(this=exp.Star())])
+
+
+def weights(
+    rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], named: tuple[Category, ...] = ()
+) -> exp.Select:
+    """The sum of each group's weights: of a person in n groups each gets ⌊SCALED/√n⌋, at most `most_weighted` of them.
+
+    Groups that are `named` already are left out, of one key, and a person's n does not count them. Whole numbers below
+    2³² have square roots that are exact to less than what rounding down may miss.
+    """
+    apart = _apart(keys, named)
+    kept = apart if where is None else exp.and_(where, *([] if apart is None else [apart]), copy=False)
+    aliased = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
+    pairs = read(rows, kept).select(exp.alias_(whose(rows), "u"), *aliased).distinct()
+    columns = [exp.column(f"k{i}") for i in range(len(keys))]
+    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("u")])
+    counted = exp.select("u", *columns, exp.alias_(size, "n")).from_(pairs.subquery("pairs"))
+    most = str(most_weighted(rows))
+    few = exp.select(*columns, "n").from_('"§counted"').where(f"n <= {most}")
+    ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_('"§counted"')
+    ranked = ranked.where(f"n > {most}")
+    some = exp.select(*columns, exp.alias_(exp.Literal.number(most), "n")).from_(ranked.subquery("ranked"))
+    both = exp.union(few, some.where(f"r <= {most}"), distinct=False)
+    root = exp.Sqrt(this=exp.Cast(this=exp.column("n"), to=DOUBLE))
+    weight = exp.Floor(
+        this=exp.Div(this=exp.Cast(this=exp.Literal.number(str(SCALED)), to=DOUBLE), expression=root)
+    )
+    total = exp.Sum(this=exp.Cast(this=weight, to=BIGINT))
+    summed = by_key(exp.select().from_(both.subquery("kept")), tuple(columns), [total])
+    return summed.with_('"§counted"', as_=counted, copy=False)
+
+
+def _apart(keys: tuple[exp.Expr, ...], named: tuple[Category, ...]) -> exp.Expr | None:
+    """That a row is in none of these groups."""
+    if not named:
+        return None
+    (key,) = keys
+    known = exp.In(this=key, expressions=[exp.convert(each) for each in named])
+    return exp.Not(this=exp.func("COALESCE", known, exp.false()))

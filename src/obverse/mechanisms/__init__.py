@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from obverse.mechanisms.sparse_vector import SparseVector
     from obverse.mechanisms.thresholdout import Thresholdout
     from obverse.mechanisms.top_k import TopK
+    from obverse.mechanisms.weighted_names import WeightedNames
 
 _PLACES = {  # imported when first used, since these import NumPy
     "Exponential": "exponential",
@@ -43,6 +44,7 @@ _PLACES = {  # imported when first used, since these import NumPy
     "SparseVector": "sparse_vector",
     "Thresholdout": "thresholdout",
     "TopK": "top_k",
+    "WeightedNames": "weighted_names",
 }
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "SparseVector",
     "Thresholdout",
     "TopK",
+    "WeightedNames",
 ]
 
 

@@ -18,6 +18,8 @@ from obverse.query.resolve import resolve
 from obverse.query.rows import RowsPlan
 from obverse.release import Terms
 
+NAMING = 2  # to name groups costs as much as so many statistics of them
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -55,8 +57,8 @@ def planned(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> AskP
     delta = terms.delta if options.delta is None else options.delta
     naming, left = None, delta
     if question.found:
-        share = epsilon / (len(bounded.measures) + 1)
-        naming = name(rows, share, _needed(delta))
+        share = epsilon * NAMING / (len(bounded.measures) + NAMING)
+        naming = name(rows, len(question.keys), share, _needed(delta))
         epsilon, left = epsilon - share, Fraction(0)
     noisy = choose(rows, bounded.measures, bool(question.keys), epsilon, left)
     confidence = Fraction(terms.confidence) if options.confidence is None else options.confidence

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, sqrt
 
 from sqlglot import exp
 
@@ -17,10 +18,13 @@ from obverse.data.bounding import (
     Measure,
     Rows,
     histogram_sensitivity,
+    most_weighted,
     naming_sensitivity,
     out_grid,
     sensitivity,
+    weights_sensitivity,
 )
+from obverse.data.picked import people, weights
 from obverse.data.schema import Category
 from obverse.errors import BadQuestion
 from obverse.loss.calibrate import gaussian_variance, gaussian_variance_for_rho, laplace_scale, largest_rho
@@ -28,12 +32,14 @@ from obverse.loss.loss import FREE, Loss, Sensitivity
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
 from obverse.mechanisms.lazily import Whole
-from obverse.mechanisms.partition import GaussianNamedCounts, Partition
+from obverse.mechanisms.partition import Partition
 from obverse.mechanisms.permute_and_flip import PermuteAndFlip
 from obverse.mechanisms.quantile import Quantiles
+from obverse.mechanisms.weighted_names import WeightedNames
 from obverse.noise.entropy import Entropy
 from obverse.query.bound import Commonest, Ranked, Wanted
 
+FEW = 8  # in more groups a person's weights name smaller ones, whatever ε
 LEAST_EACH = Fraction(1, 2**40)  # ranks stay well within 63 bits
 
 
@@ -232,29 +238,52 @@ def _less_noise(
 
 @dataclass(frozen=True)
 class Naming:
-    """Which groups may be named at all, by how many units they have."""
+    """Which groups may be named at all: by how many units they have, or by how units' weights add up, in rounds."""
 
-    mechanism: Partition | GaussianNamedCounts
+    mechanism: Partition | WeightedNames
     sensitivity: Sensitivity
 
     @property
     def loss(self) -> Loss:
         return self.mechanism.loss(self.sensitivity)
 
-    def named(self, units: list[int], entropy: Entropy) -> list[bool]:
-        """For each group whether it is named."""
-        return [bool(said) for said in self.mechanism.release(units, entropy)]
+    @property
+    def rounds(self) -> range:
+        return self.mechanism.rounds if isinstance(self.mechanism, WeightedNames) else range(1)
+
+    def select(
+        self, rows: Rows, where: exp.Expr | None, keys: tuple[exp.Expr, ...], named: tuple[Category, ...]
+    ) -> exp.Select:
+        """What a round goes by, of each group that is not `named` yet."""
+        if isinstance(self.mechanism, WeightedNames):
+            return weights(rows, where, keys, named)
+        return people(rows, where, keys)
+
+    def named(self, at: int, found: list[int], entropy: Entropy) -> list[bool]:
+        """For each group whether it is named in a round."""
+        if isinstance(self.mechanism, WeightedNames):
+            return [bool(said) for said in self.mechanism.release((at, found), entropy)]
+        return [bool(said) for said in self.mechanism.release(found, entropy)]
 
 
-def name(rows: Rows, epsilon: Fraction, delta: Fraction) -> Naming:
-    """The rule that costs (ε, δ) and names the smaller groups: the optimal one for each group, or Gaussian for all."""
-    distance = naming_sensitivity(rows)
-    groups, delta = int(distance.l1), delta * Fraction(1023, 1024)  # what summing up loses by rounding
-    optimal = Partition(epsilon / groups, delta / groups)
-    gaussian = GaussianNamedCounts.at(largest_rho(float(epsilon), float(delta / 2)), delta / 2, groups=groups)
-    if groups == 1 or optimal.chance(gaussian.threshold) > Fraction(1, 2):
-        return Naming(optimal, distance)
-    return Naming(gaussian, distance)
+def name(rows: Rows, keys: int, epsilon: Fraction, delta: Fraction) -> Naming:
+    """The rule that costs (ε, δ) and names the smaller groups: the optimal one for each group, or weights for all."""
+    distance, many = naming_sensitivity(rows), weights_sensitivity(rows)
+    groups, most = int(distance.l1), most_weighted(rows)
+    if most == 1:
+        return Naming(Partition(epsilon / groups, _less(delta) / groups), distance)
+    rho, half = largest_rho(float(epsilon), float(_less(delta) / 2)), _less(delta) / 2
+    weighted = WeightedNames.at(rho, half, many, most=most, rounds=2 if keys == 1 else 1)
+    if groups <= FEW:
+        optimal = Partition(epsilon / groups, _less(delta) / groups)
+        if optimal.chance(ceil(weighted.interval(0.5) * sqrt(groups))) > Fraction(1, 2):
+            return Naming(optimal, distance)
+    return Naming(weighted, many)
+
+
+def _less(delta: Fraction) -> Fraction:
+    """What summing up loses of it by rounding."""
+    return delta * Fraction(1023, 1024)
 
 
 def whole_loss(statistics: tuple[Noisy, ...]) -> Loss:

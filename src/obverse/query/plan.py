@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from obverse.data.bounding import Measure, Rows, apart, totals
-from obverse.data.picked import histogram, people
+from obverse.data.picked import histogram
 from obverse.data.schema import Category
 from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
@@ -209,12 +209,16 @@ class AskPlan:
 
     def _named(self, naming: Naming, tables: Tables, entropy: Entropy) -> tuple[Group, ...]:
         """The groups that have enough units to be named, in the order of their values and not of the rows."""
-        keys = tuple(key.sql for key in self.question.keys)
-        found = tables.run(people(self.question.relation.rows, _within(self.question), keys))
-        units = {_folded(row[:-1]): int(row[-1] or 0) for row in found}
-        ordered = sorted(units, key=by_value)
-        said = naming.named([units[group] for group in ordered], entropy)
-        return tuple(group for group, named in zip(ordered, said, strict=True) if named)
+        rows, where, keys = self._read
+        said = list[Group]()
+        for at in naming.rounds:
+            single = tuple(group[0] for group in said) if len(keys) == 1 else ()
+            found = tables.run(naming.select(rows, where, keys, single))
+            units = {_folded(row[:-1]): int(row[-1] or 0) for row in found}
+            ordered = sorted(units, key=by_value)
+            named = naming.named(at, [units[group] for group in ordered], entropy)
+            said += [group for group, is_named in zip(ordered, named, strict=True) if is_named]
+        return tuple(sorted(set(said), key=by_value))
 
     def present(
         self,
