@@ -76,6 +76,11 @@ PRIVATE = (
     "SELECT COUNT(*), SUM(size), SUM(wage) FROM posts JOIN places ON posts.place = places.name",
     "SELECT FLOOR(cost / 20) AS k, COUNT(*), COUNT(DISTINCT patient) FROM patients JOIN visits ON id = patient GROUP BY 1",
     "SELECT FLOOR(cost / 20) AS k, MEDIAN(cost), MAX(age + cost) FROM patients JOIN visits ON id = patient GROUP BY 1",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 2) FLOOR(cost / 20) AS k, AVG(cost), "
+    "COUNT(*, contribution_bounds_per_group => (0, 2)), SUM(cost, contribution_bounds_per_group => (3, 40)) "
+    "FROM visits GROUP BY 1",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 2, privacy_unit_column = patient) "
+    "COUNT(*), SUM(cost, contribution_bounds_per_row => (0, 9)) FROM visits",
 )
 OWN = (*PRIVATE[:3], PRIVATE[3], *PRIVATE[5:7], *PRIVATE[8:11], PRIVATE[12] + " ORDER BY k")
 REFUSED = {

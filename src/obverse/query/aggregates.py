@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil, floor
 
 from sqlglot import exp
 
@@ -13,6 +14,7 @@ from obverse.query.ranked import SPELLINGS, ranked
 from obverse.query.typed import Read, Typed, condition, shown
 
 MODE, MOST_LISTED = "MODE", 1000
+PER_GROUP, PER_ROW = "contribution_bounds_per_group", "contribution_bounds_per_row"
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "COUNT",
     exp.ApproxDistinct: "COUNT",
@@ -76,7 +78,7 @@ class Aggregate:
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether it stands for many rows, answered or not."""
-    named = isinstance(node, exp.Anonymous) and node.name.upper() in _WHY_NOT
+    named = isinstance(node, exp.Anonymous) and (node.name.upper() in _WHY_NOT or _is_bounded(node))
     return named or isinstance(node, (exp.AggFunc, exp.Filter, exp.WithinGroup, exp.IgnoreNulls))
 
 
@@ -84,10 +86,42 @@ def aggregate(node: exp.Expr, read: Read) -> Aggregate:
     """What an aggregate asks, over the columns that `read` knows."""
     inner, only = (node.this, node.expression.this) if isinstance(node, exp.Filter) else (node, None)
     inner = inner.this if isinstance(inner, exp.IgnoreNulls) else inner
+    if isinstance(inner, exp.Anonymous) and _is_bounded(inner):
+        found = _bounded(inner, read)
+        return found if only is None else _filtered(found, condition(only, read))
     if any(each is not inner and is_aggregate(each) for each in _arguments(inner).walk()):
         raise BadQuestion(f"{shown(node)}: an aggregate of an aggregate is not answered")
     found = _of(inner, read, shown(node))
     return found if only is None else _filtered(found, condition(only, read))
+
+
+def _is_bounded(node: exp.Anonymous) -> bool:
+    return node.name.lower() in (PER_GROUP, PER_ROW)
+
+
+def _bounded(node: exp.Anonymous, read: Read) -> Aggregate:
+    """SUM(x, contribution_bounds_per_row => (0, 100)): of values within bounds that may only be narrower than declared.
+
+    Per group is the same where each row is a unit: it is one row of one group.
+    """
+    found, name = aggregate(node.expressions[0], read), node.name.lower()
+    ends = [read(each) for each in node.expressions[1:]]
+    if len(ends) != 2 or not all(end.literal and end.interval for end in ends):
+        raise BadQuestion(f"{found.text}: its contribution bounds are two numbers, as in {name} => (0, 100)")
+    low, high = (end.interval[0] for end in ends if end.interval)
+    text = f"{found.text[:-1]}, {name} => ({float(low):g}, {float(high):g}))"
+    if found.value is None or found.function == "COUNT":
+        if not low <= 1 <= high:
+            raise BadQuestion(f"{text}: of one person one row counts here, so that bounds hold 1: (0, 1)")
+        return replace(found, text=text)
+    declared = found.value.interval
+    if low > high or (found.value.type is Type.INTEGER and ceil(low) > floor(high)):
+        raise BadQuestion(f"{text}: no value lies between these bounds: write the smaller first")
+    if declared is not None and not declared[0] <= low <= high <= declared[1]:
+        known = f"{float(declared[0]):g} … {float(declared[1]):g}"
+        raise BadQuestion(f"{text}: it lies in {known} as declared, and a question can only narrow that")
+    value = replace(found.value, interval=(low, high), domain=None, column=None)
+    return replace(found, value=value, text=text)
 
 
 def _arguments(node: exp.Expr) -> exp.Expr:

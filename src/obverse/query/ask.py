@@ -8,13 +8,13 @@ from fractions import Fraction
 
 from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
+from obverse.query.bigquery import asked
 from obverse.query.bound import bound
 from obverse.query.choose import choose, name
 from obverse.query.chosen import chosen, chosen_cells, widest
 from obverse.query.drawn import plan_rows, wants_rows
 from obverse.query.parse import Parsed, parse
 from obverse.query.plan import AskPlan
-from obverse.query.resolve import resolve
 from obverse.query.rows import RowsPlan
 from obverse.release import Terms
 
@@ -33,11 +33,13 @@ class Ask:
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
         """Planned with the widest bounds that were learnt, to see its noise, and then with those that suit it."""
         parsed = parse(self.sql)
-        if parsed.options.within is not None or parsed.options.clause is not None:
-            raise BadQuestion(
-                "WITHIN and WITH DIFFERENTIAL_PRIVACY are read, but not answered yet: give an ε"
-            )
+        if parsed.options.within is not None:
+            raise BadQuestion("WITHIN is read, but not answered yet: give an ε")
         if wants_rows(parsed.select):
+            if parsed.options.clause is not None:
+                raise BadQuestion(
+                    "WITH DIFFERENTIAL_PRIVACY is of aggregates: ask for rows by DP-SELECT, or for COUNT, SUM or AVG"
+                )
             drawn = plan_rows(parsed, widest(schemas), terms)
             suited = chosen_cells(drawn, schemas)
             return drawn if suited is None else plan_rows(parsed, suited, terms)
@@ -48,7 +50,7 @@ class Ask:
 
 def planned(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan:
     """The plan of a question about tables whose bounds are all known."""
-    question = resolve(parsed.select, schemas)
+    question = asked(parsed.select, schemas, parsed.options.clause)
     hidden = terms.smallest_group if question.keys else None
     bounded = bound(question, count_rows=hidden is not None)
     options = parsed.options

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from obverse.errors import BadQuestion
+from obverse.query.bigquery import bounds_as_calls
 from obverse.query.clauses import check
 from obverse.query.heads import options
 from obverse.query.options import Options
@@ -56,6 +57,7 @@ def parse(sql: str) -> Parsed:
     kept, said = options(_checked(tokens))
     if kept and kept[0].token_type not in STARTS:
         raise BadQuestion(_changes(kept[0].text))
+    kept = bounds_as_calls(kept, said.clause)
     return Parsed(_select(kept, sql), said, " ".join([_spelt(token) for token in kept]))
 
 

@@ -63,8 +63,8 @@ class Question:
         return any(key.domain is None for key in self.keys)
 
 
-def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
-    """The question a SELECT asks."""
+def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = False) -> Question:
+    """The question a SELECT asks; its groups are `found` in the data, if that is wanted, whatever is known of them."""
     for name, clause in select.args.items():
         if clause and name not in CLAUSES:
             raise BadQuestion(
@@ -76,7 +76,8 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema]) -> Question:
             "every table here is public: there is nobody to protect, so put the question to it directly"
         )
     where = select.args.get("where")
-    grouped = grouping(select, source.reader)
+    read = source.reader
+    grouped = grouping(select, (lambda node: replace(read(node), domain=None)) if found else read)
     resolver = _Resolver(source.reader, grouped.keys, select)
     items = tuple(resolver.item(node) for node in select.expressions)
     if not resolver.aggregates:
