@@ -23,9 +23,11 @@ from obverse.errors import BadQuestion, Forbidden, OverBudget
 from obverse.mechanisms.ranges import LaplaceRanges
 from obverse.noise.entropy import Keyed
 from obverse.query.create import request
-from obverse.query.publish import Cut, Publish, PublishPlan, published, wide
-from obverse.query.published import FromRelease, Published, from_release
+from obverse.query.publication import PublishPlan, wide
+from obverse.query.publish import Cut, Publish, published
+from obverse.query.published import FromRelease, from_release
 from obverse.query.rows import RowsPlan
+from obverse.query.weights import Published
 from obverse.release import Terms
 
 COLUMNS = (

@@ -17,7 +17,8 @@ from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
     from obverse.mechanisms.strategy import Strategy
-    from obverse.query.publish import Publish, PublishPlan
+    from obverse.query.publication import PublishPlan
+    from obverse.query.publish import Publish
 
 EXAMPLES = (
     "obverse release ranges people.age --epsilon 0.5",

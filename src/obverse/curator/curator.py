@@ -36,7 +36,7 @@ from obverse.query.ask import Ask
 from obverse.query.create import request
 from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
-from obverse.query.publish import PublishPlan
+from obverse.query.publication import PublishPlan
 from obverse.query.register import REGISTER, Register
 from obverse.release import KINDS, Charge, Linked, Plan, Release, Request, Terms
 

@@ -13,9 +13,11 @@ from obverse.errors import BadQuestion, Refusal
 from obverse.ledger.journal import Logged, digest
 from obverse.ledger.ledger import Ledger
 from obverse.query.plan import AskPlan
-from obverse.query.publish import Publish, PublishPlan, published
-from obverse.query.published import FromRelease, Published, from_releases
+from obverse.query.publication import PublishPlan
+from obverse.query.publish import Publish, published
+from obverse.query.published import FromRelease, from_releases
 from obverse.query.show import figure
+from obverse.query.weights import Published
 from obverse.release import Charge, Receipt, Terms
 
 ABOUT = "CREATE RELEASE "

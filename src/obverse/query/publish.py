@@ -11,39 +11,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import product
-from math import log, prod, sqrt
-from statistics import NormalDist
+from math import prod
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from obverse.data.schema import Column, Schema, Type
-from obverse.data.table import Tables
 from obverse.errors import BadQuestion
-from obverse.loss.loss import Loss
 from obverse.mechanisms.long_ranges import LongRanges
 from obverse.mechanisms.ranges import LaplaceRanges
-from obverse.mechanisms.strategy import FEW, Floats, Strategy
-from obverse.noise.entropy import Entropy
-from obverse.query.answer import Answer
+from obverse.mechanisms.strategy import FEW, Strategy
 from obverse.query.chosen import chosen_cells, widest
-from obverse.query.relation import Field, Relation
-from obverse.query.show import cost
+from obverse.query.publication import PublishPlan, decimal
+from obverse.query.relation import Field
 from obverse.query.sources import Sources
-from obverse.release import Accuracy, Kind, Terms
-from obverse.synthesise.domain import Axis, Span, axis, known, stepped
+from obverse.release import Terms
+from obverse.synthesise.domain import Axis, axis, known, stepped
 from obverse.synthesise.measure import Read
 
-FINE = 1 << 16  # steps of a row: what least squares makes of counts is no whole number any more
 LONGEST = 1 << 20
 WIDEST = 1024  # cells on an axis beside others
 STEPS = 1000  # cells of a number's own grid, at most
-SHOWN = 2000
-Counts = NDArray[np.int64]
-Weights = tuple[tuple[int, ...], Floats]
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,7 @@ class Cut:
 
     def __str__(self) -> str:
         name = '"' + self.column.replace('"', '""') + '"'
-        step = "" if self.step is None else f", {_decimal(self.step)}"
+        step = "" if self.step is None else f", {decimal(self.step)}"
         return {"hats": f"RANGES({name}{step})", "total": f"CUBE({name})"}.get(self.way, name)
 
 
@@ -77,7 +64,7 @@ class Publish:
     epsilon: Fraction | None = None
 
     def __str__(self) -> str:
-        given = "" if self.epsilon is None else f" WITH (epsilon = {_decimal(self.epsilon)})"
+        given = "" if self.epsilon is None else f" WITH (epsilon = {decimal(self.epsilon)})"
         keys = ", ".join(map(str, self.cuts))
         return f"CREATE RELEASE {self.name} AS SELECT COUNT(*) FROM {self.table} GROUP BY {keys}{given}"
 
@@ -112,132 +99,6 @@ class Publish:
         return PublishPlan(
             request, relation, read, _mechanism(read, cuts, epsilon), Fraction(terms.confidence)
         )
-
-
-@dataclass(frozen=True)
-class PublishPlan:
-    """All that will be done for a release; made from public facts alone."""
-
-    request: Publish
-    relation: Relation
-    read: Read
-    mechanism: LaplaceRanges | LongRanges
-    confidence: Fraction
-    kind: Kind = "answer"
-    delta: Fraction = Fraction(0)
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        return self.relation.tables
-
-    @property
-    def guarantee(self) -> Loss:
-        """A person moves the cells by `sensitivity` together, each measured number by no more than its column says."""
-        return self.mechanism.loss(self.read.sensitivity)
-
-    @property
-    def protects(self) -> str:
-        return " and ".join(schema.protects for schema in self.relation.private)
-
-    @cached_property
-    def key(self) -> str:
-        return f"release {self.request}\n{self.mechanism}\n{self.read.rows.unit}"
-
-    @property
-    def accuracy(self) -> tuple[Accuracy, ...]:
-        confidence = float(self.confidence)
-        one = [((i,), np.eye(size)[0]) for i, size in enumerate(self.read.shape)]
-        return (
-            Accuracy("rows of one cell", self.margin(tuple(one), confidence), confidence),
-            Accuracy("all rows", self.margin((), confidence), confidence),
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        names = ", ".join(each.name for each in self.read.axes)
-        free = f"published as {self.request.name}: questions about {names} are answered from it, free, for everybody"
-        return free, f"each ± holds in {float(100 * self.confidence):.4g} % of runs"
-
-    @property
-    def told(self) -> str:
-        """The plan in words."""
-        lines = [f"protects    {self.protects}", f"publishes   {self.request}"]
-        lines += [
-            f"column      {each.name}: {len(each.holds):,} cells, and rows without a value"
-            for each in self.read.axes
-        ]
-        lines += [f"reads       {self.read.select.sql(dialect='duckdb')}"]
-        lines += [
-            f"±           {each.name}  ± {each.margin:,.4g} in {each.confidence:.0%} of runs"
-            for each in self.accuracy
-        ]
-        return "\n".join([*lines, f"cost        {cost(self.guarantee)}; nothing was read, nothing charged"])
-
-    def margin(self, weights: tuple[Weights, ...], confidence: float) -> float:
-        """How far a weighted total of the published cells is off, in rows.
-
-        The noise is a sum of Laplace noises of known variance: at most as wide, for its variance, as the wider of one
-        Laplace and a normal law; that is held to by trial, not by a theorem.
-        """
-        return wide(confidence) * self.spread(*weights)
-
-    def spread(self, *weights: Weights) -> float:
-        """The standard deviation of a weighted total of the published cells, in rows."""
-        if isinstance(self.mechanism, LongRanges):
-            ones = np.ones(self.mechanism.size)
-            variance = self.mechanism.variance_of(weights[0][1] if weights else ones)
-        else:
-            variance = self.mechanism.variance_of(*weights)
-        return float(sqrt(variance) * self.read.grid)
-
-    def run(self, tables: Tables, entropy: Entropy) -> Answer:
-        exact = self.read.held(tables).marginal(*range(len(self.read.axes)))
-        noisy = np.asarray(self.mechanism.release(exact, entropy), np.float64) * float(self.read.grid)
-        return self.shown(np.rint(noisy * FINE).astype(np.int64))
-
-    def shown(self, counts: Counts) -> Answer:
-        """The cells as a table, if they are not too many to read; all of them stay within its totals."""
-        shape, names = self.read.shape, tuple(each.name for each in self.read.axes)
-        rows, margins = [], []
-        if counts.size <= SHOWN:
-            one = tuple(((i,), np.eye(size)[0]) for i, size in enumerate(shape))
-            wide = self.margin(one, float(self.confidence))
-            for cell in product(*(range(size) for size in shape)):
-                said = (_said(each, place) for each, place in zip(self.read.axes, cell, strict=True))
-                rows.append((*said, int(counts[cell]) / FINE))
-                margins.append((*(None,) * len(shape), wide))
-        steps = tuple((step,) for step in counts.ravel().tolist())
-        return Answer((*names, "COUNT(*)"), tuple(rows), tuple(margins), steps)
-
-    def counts(self, answer: Answer) -> Counts:
-        """The published cells, in steps of 1/FINE of a row."""
-        return np.array([step for (step,) in answer.totals], np.int64).reshape(self.read.shape)
-
-    def at(self, answer: Answer, confidence: Fraction) -> Answer:
-        """The same cells, with the ± of another confidence."""
-        from dataclasses import replace
-
-        return replace(self, confidence=confidence).shown(self.counts(answer))
-
-    def pack(self, value: Answer) -> bytes:
-        cuts = [
-            (cut.column, cut.way, None if cut.step is None else str(cut.step)) for cut in self.request.cuts
-        ]
-        spec = {
-            "name": self.request.name,
-            "table": self.request.table,
-            "cuts": cuts,
-            "epsilon": str(self.request.epsilon),
-        }
-        return json.dumps([spec, [step for (step,) in value.totals]], separators=(",", ":")).encode()
-
-    def unpack(self, kept: bytes) -> Answer:
-        return self.shown(np.array(json.loads(kept)[1], np.int64).reshape(self.read.shape))
-
-
-def wide(confidence: float) -> float:
-    """How many standard deviations hold a sum of Laplace noises with this confidence."""
-    return max(NormalDist().inv_cdf((1 + confidence) / 2), log(1 / (1 - confidence)) / sqrt(2))
 
 
 def published(kept: bytes) -> Publish:
@@ -298,16 +159,3 @@ def _mechanism(read: Read, cuts: tuple[Cut, ...], epsilon: Fraction) -> LaplaceR
     if max(shape) > 2 * WIDEST:
         raise BadQuestion(f"{cuts[0].column} has {max(shape):,} cells: publish RANGES({cuts[0].column})")
     return LaplaceRanges(shape, each, tuple(cut.way for cut in cuts))
-
-
-def _said(axis: Axis, place: int) -> str | int | bool | None:
-    """A cell by its value, or by its first value and the first beyond it."""
-    if place == len(axis.holds):
-        return None
-    held = axis.holds[place]
-    return f"{_decimal(held.low)} … {_decimal(held.high)}" if isinstance(held, Span) else held
-
-
-def _decimal(number: Fraction) -> str:
-    """A number as it is written in SQL, where it can be."""
-    return str(number.numerator) if number.denominator == 1 else repr(float(number))
