@@ -50,7 +50,8 @@ def lines(
         place[here] = places(domain)
         if kind[j] == TREE and ladder is not None:
             for step, level in enumerate(ladder.levels):
-                group = np.unique(np.array(level), return_inverse=True)[1]
+                seen: dict[str, int] = {}
+                group = [seen.setdefault(label, len(seen)) for label in level]
                 up[step, here] = [*group, *([known + step if step < ladder.height else 0] * domain.missing)]
                 price[step, here] = level_price(domain, up[step, here])
             up[len(ladder.levels) :, here] = 0
@@ -217,7 +218,7 @@ def step_test(domain: Domain, ladder: Ladder, up: NDArray[np.int32], step: int, 
         return Test(CELL, any=True)
     if code == len(domain.values):
         return listed(domain, MISSING, [code])
-    group = [v for v in range(len(domain.values)) if up[step, v] == up[step, code]]
+    group = np.flatnonzero(up[step, : len(domain.values)] == up[step, code]).tolist()
     if domain.numeric and len(group) > 1:
         return Test(ladder.levels[step][code], domain.plain[group[0]], domain.plain[group[-1]])
     return listed(domain, ladder.levels[step][code], group)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +64,9 @@ class Recoding:
 
     def to_json(self) -> str:
         """The recoding as text, to be kept beside the release."""
-        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
+        tests = [[vars(test) for test in column] for column in self.tests]
+        told = {"columns": self.columns, "tests": tests, "regions": self.regions}
+        return json.dumps(told, ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Recoding:
