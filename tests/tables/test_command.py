@@ -52,6 +52,39 @@ def test_what_was_written_can_be_named_as_published(folder, capsys):
     assert main(["tabulate", "people.toml", "--by", "job title", "--published", "towns.csv"]) == 0
 
 
+def test_percentages_and_means_that_left_are_counted_in(folder, capsys):
+    """With the share of judges in Bonn, the 30 people of Bonn would tell that 2 are: so their number is hidden too."""
+    shares = pa.table({"town": ["Bonn", "Bonn"], "job title": ["cook", "judge"], "value": [93.3, 6.7]})
+    pc.write_csv(shares, folder / "shares.csv")
+    command = ["tabulate", "people.toml", "--by", "town,job title", "--digits", "1"]
+    assert main([*command, "--percentages", "shares.csv", "job title"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["Bonn", "c", "c", "c"]
+    assert main([*command, "--means", "shares.csv"]) == 2
+    (folder / "odd.csv").write_text("town,n\nBonn,3\n")
+    assert main([*command, "--published", "odd.csv"]) == 2
+    assert "no column value" in capsys.readouterr().err
+
+
+def test_contributors_are_counted_by_several_units(folder, capsys):
+    """[HDFG+12, chapter 4] Thirty people of two households are few enough to be hidden."""
+    rows = [("Bonn", "cook", f"p{i}", f"h{i % 2}") for i in range(30)]
+    rows += [("Jena", "cook", f"q{i}", f"g{i}") for i in range(30)]
+    names = ["town", "job title", "person", "household"]
+    pc.write_csv(pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), folder / "people.csv")
+    more = 'person = { type = "text" }\nhousehold = { type = "text" }\n'
+    (folder / "people.toml").write_text(SETTINGS.replace("[policy]", more + "[policy]"))
+    assert main(["tabulate", "people.toml", "--by", "town", "--unit", "person"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["Bonn", "30"]
+    assert main(["tabulate", "people.toml", "--by", "town", "--unit", "person", "--unit", "household"]) > 0
+
+
+def test_a_private_table_with_gaussian_noise(folder, capsys):
+    (folder / "people.toml").write_text(SETTINGS + 'delta = 0.001\nfilter = "zcdp"\n')
+    command = ["tabulate", "people.toml", "--by", "job title", "--protect", "private", "--epsilon", "0.5"]
+    assert main([*command, "--delta", "0.0001"]) == 0
+    assert "receipt" in capsys.readouterr().out
+
+
 def test_what_left_before_is_counted_in_without_being_named(folder, capsys):
     assert main(["tabulate", "people.toml", "--by", "town"]) == 0
     assert "earlier" not in capsys.readouterr().out

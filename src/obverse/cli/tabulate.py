@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from obverse.cli.models import listed
 from obverse.cli.options import account, found
 from obverse.cli.progress import Progress
 from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from obverse.tables.protect import Protection
     from obverse.tables.published import Published
     from obverse.tables.tabulate import Tabulate, TabulatePlan
@@ -24,6 +28,7 @@ EXAMPLES = (
     "obverse tabulate people.toml --by education,sex",
     "obverse tabulate people.toml --by town,job --ladder town=towns.csv --protect collapse --threshold 10",
     "obverse tabulate people.toml --by town --by job,sex --protect round --base 5 -o tables.csv",
+    "obverse tabulate people.toml --by town,job --unit person --unit household --percentages shares.csv job",
     "obverse tabulate people.toml --by branch --measure turnover -p 0.1 --published last.csv -o branches.html",
 )
 WAYS = ("suppress", "collapse", "round", "cellkey", "private")
@@ -37,6 +42,13 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--measure", help="add up this column instead of counting")
     parser.add_argument("--weight", help="the column of sampling weights")
+    parser.add_argument(
+        "--unit",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="count contributors by this column, such as person or household; again: each of them",
+    )
     parser.add_argument("--protect", default="suppress", choices=WAYS, help="how (suppress)")
     parser.add_argument(
         "--threshold", type=int, help="the fewest people of a cell that is shown (3, or the policy's)"
@@ -52,6 +64,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--variance", type=Fraction, default=Fraction(2), help="of the cell key's noise (2)")
     parser.add_argument("--epsilon", type=Fraction, help="of a private table (else the policy's)")
     parser.add_argument(
+        "--delta", type=Fraction, help="of a private table: Gaussian noise instead of Laplace"
+    )
+    parser.add_argument(
         "--ladder", action="append", default=[], metavar="COLUMN=FILE", help="a hierarchy file"
     )
     parser.add_argument(
@@ -61,6 +76,25 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="a table that left in another way (those in the ledger count anyway)",
     )
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=0.0,
+        metavar="B",
+        help="how far those may be from the truth: rounded by B",
+    )
+    parser.add_argument(
+        "--percentages",
+        action="append",
+        default=[],
+        nargs=2,
+        metavar=("FILE", "OF"),
+        help="rounded percentages that left, and the columns whose total they are of",
+    )
+    parser.add_argument(
+        "--means", action="append", default=[], metavar="FILE", help="rounded means of the measure that left"
+    )
+    parser.add_argument("--digits", type=int, default=0, help="of those percentages and means (0)")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write .csv, .parquet, .arrow or .html instead"
     )
@@ -110,12 +144,13 @@ def _request(args: Namespace, table: str) -> Tabulate:
     ladders = dict(part.partition("=")[::2] for part in args.ladder)
     return Tabulate(
         table,
-        by=tuple(tuple(part.split(",")) for part in args.by),
+        by=tuple(listed(part) or () for part in args.by),
         measure=args.measure,
         weight=args.weight,
+        units=tuple(args.unit),
         protect=_protection(args),
         ladders=tuple(from_csv(column, Path(file)) for column, file in ladders.items()),
-        published=tuple(_published(Path(file), args.measure or "") for file in args.published),
+        published=tuple(_published(args)),
     )
 
 
@@ -133,7 +168,7 @@ def _protection(args: Namespace) -> Protection:
     if args.protect == "cellkey":
         return CellKey(args.variance)
     if args.protect == "private":
-        return Private(args.epsilon)
+        return Private(args.epsilon, args.delta or Fraction(0))
     return Suppress(args.threshold, args.full, _dominance(args.dominance), args.p, args.zeros)
 
 
@@ -147,8 +182,27 @@ def _dominance(text: str | None) -> tuple[int, Fraction] | None:
         raise BadParameter(f"--dominance is a number and a share, such as 1,0.75, not {text}") from None
 
 
-def _published(file: Path, measure: str) -> Published:
+def _published(args: Namespace) -> Iterator[Published]:
+    """What left in other ways: cells, percentages and means."""
     from obverse.anonymise.files import read
-    from obverse.tables.published import cells
+    from obverse.tables.published import cells, means, percentages
 
-    return cells(read(file), measure)
+    if args.means and not args.measure:
+        raise BadParameter("--means are of an amount: name it with --measure")
+    for file in args.published:
+        yield cells(_valued(file, read(Path(file))), args.measure or "", within=args.within)
+    for file, of in args.percentages:
+        yield percentages(_valued(file, read(Path(file))), listed(of) or (), digits=args.digits)
+    for file in args.means:
+        yield means(_valued(file, read(Path(file))), args.measure, digits=args.digits)
+
+
+def _valued(file: str, table: pa.Table) -> pa.Table:
+    """A table as `tabulate` writes it: a column a dimension, then `value`; labels are texts."""
+    import pyarrow as pa
+
+    if "value" not in table.column_names:
+        raise BadParameter(f"{file} has no column value: a table has a column for each of --by, then value")
+    named = [name for name in table.column_names if name not in ("value", "mark")]
+    texts = {name: table[name].cast(pa.string()) for name in named}
+    return pa.table({**texts, "value": table["value"]})

@@ -8,7 +8,7 @@ import numpy as np
 from obverse.errors import Withheld
 from obverse.tables.equations import System
 
-PRIMAL = 4
+DUAL, PRIMAL = 1, 4
 
 
 class Polytope:
@@ -29,8 +29,20 @@ class Polytope:
         self._solver.changeColsCost(self.size, self._columns, -direction)
         self._solver.run()
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise Withheld("the linear programme of an audit could not be solved: treat every cell as known")
+            self._anew()
         return np.array(self._solver.getSolution().col_value)
+
+    def _anew(self) -> None:
+        """Solves once more from nothing: a basis that was good can end, by rounding, where no table seems possible.
+
+        Ratios bring that about: their coefficients are hundreds where those of sums are 1.
+        """
+        self._solver.clearSolver()
+        self._solver.setOptionValue("simplex_strategy", DUAL)
+        self._solver.run()
+        self._solver.setOptionValue("simplex_strategy", PRIMAL)
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise Withheld("the linear programme of an audit could not be solved: treat every cell as known")
 
     def range(self, cell: int, sign: int) -> np.ndarray:
         """The table in which a cell is largest (sign 1) or smallest (sign −1)."""
