@@ -245,6 +245,10 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         ),
         *("u AS o LEFT JOIN v AS i ON o.id = i.id AND {test of pair}", "t AS o JOIN b AS i ON o.id = i.id"),
         *("u AS o JOIN b AS i ON o.age = i.age AND {test of pair}", "t AS o LEFT JOIN b AS i ON o.id = i.id"),
+        *(
+            "v AS o JOIN w AS i ON o.age = i.age",
+            "w AS i LEFT JOIN v AS o ON i.age = o.age AND {test of pair}",
+        ),
         "b AS i JOIN v AS o ON o.born < i.born AND o.age = i.age",
     ),
     "test of pair": ("o.age > i.age", "i.pay < 9", "o.smokes", "i.sex IS NULL", "o.pay * i.pay > 4", "TRUE"),

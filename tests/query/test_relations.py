@@ -214,3 +214,11 @@ def test_no_name_passes_for_whose_the_rows_are(schemas: dict[str, Schema]) -> No
             for each in plan.question.relation.rows.source.this.expressions
             if each.alias == owner
         ] == ["id"]
+
+
+@pytest.mark.parametrize("joined", ["items JOIN visits ON visit = nr", "visits JOIN items ON nr = visit"])
+def test_along_a_foreign_key_a_person_has_the_rows_of_the_side_that_points(joined: str) -> None:
+    """Not their product; should keys repeat, scaling holds what is promised."""
+    known = {schema.name: schema for schema in SCHEMAS}
+    rows = Ask(f"SELECT SUM(cost - price) FROM {joined}").plan(known, Terms()).question.relation.rows
+    assert rows.unit.rows == 5 and not rows.bounded

@@ -3,6 +3,8 @@
 - Of the same people, on whose the rows are: every row belongs to that one person, who may now have as many rows as
   those on the left times those on the right. Bounding scales what all of a person's rows add up to, so only the bound
   multiplies, and no row needs to be dropped; where both sides are bounded already, so is the product.
+- Along a declared foreign key a row meets the one that it points to: a person has as many rows as on the side that
+  points. Should keys repeat, there are more, and bounding scales them down: what is promised does not hang on it.
 - With a public table: a row stays its owner's, whatever it is joined with, and however often.
 - A row that is a unit by itself joins a public table only along a declared foreign key, of which the first row is
   taken, so that it stays one row.
@@ -47,7 +49,20 @@ def join(left: Relation, right: Relation, node: exp.Join) -> Relation:
         one, other = _one_partner(one, other, pairs)
     hidden = {id(second) for _, second in pairs} if node.args.get("using") else set()
     fields = one.fields + tuple(field for field in other.fields if id(field) not in hidden)
-    return _beside(one, other, on, side, fields)
+    joined = _beside(one, other, on, side, fields)
+    return _along_key(joined, one, other) if one.private and other.private and _points(pairs) else joined
+
+
+def _points(pairs: list[Pair]) -> bool:
+    """Whether a side points to single rows of the other: to a key that is not whose a row is."""
+    both = [pair for first, second in pairs for pair in ((first, second), (second, first))]
+    return any(a.references is not None and a.references == b.origin and not b.owner for a, b in both)
+
+
+def _along_key(joined: Relation, one: Relation, other: Relation) -> Relation:
+    """As many rows of a person as on either side; that it is so is not trusted, but made so by bounding."""
+    unit = replace(joined.rows.unit, rows=max(one.rows.unit.rows, other.rows.unit.rows))
+    return replace(joined, rows=replace(joined.rows, unit=unit, bounded=False))
 
 
 def _flat(relation: Relation) -> Relation:
