@@ -120,12 +120,22 @@ def test_wrongly_matched_halves_are_claimed_once_in_a_hundred():
     assert claims.made.mean() <= 0.01 + 5 * np.sqrt(0.01 / 2999)
 
 
-def test_a_table_so_coarse_that_wrong_pairs_are_rows_links_nobody():
+def test_a_table_so_coarse_that_wrong_pairs_are_rows_tells_nothing():
     """Six places and twelve trades: to claim what fits would be to claim everybody."""
-    coarse = PEOPLE.select(["place", "trade"])
-    attack = Linking(("place",), ("trade",))
-    assert not attack.tells(coarse) and Linking(LEFT, RIGHT).tells(PEOPLE)
-    assert not attack.run(View({"release": coarse}, {"targets": coarse})).made.any()
+    assert not Linking(("place",), ("trade",)).tells(PEOPLE.select(["place", "trade"]))
+    assert Linking(LEFT, RIGHT).tells(PEOPLE)
+
+
+def test_a_copy_is_linked_though_some_wrong_pairs_are_rows():
+    """A quarter have the commonest right half, so one wrong pair in sixteen is a row of the copy."""
+    common = PEOPLE.select(["weight", "income", "trade"])
+    trade = np.where(np.arange(3000) % 4 == 0, "common", [f"trade {i % 40}" for i in range(3000)])
+    release = common.set_column(2, "trade", pa.array(trade))
+    attack = Linking(("weight", "income"), ("trade",))
+    claims = attack.run(View({"release": release}, {"targets": release}))
+    strangers = release.set_column(0, "weight", pa.array(np.arange(3000) + 200.0))
+    assert attack.tells(release) and claims.made.all()
+    assert not attack.run(View({"release": release}, {"targets": strangers})).made.any()
 
 
 def test_a_tie_is_no_claim():

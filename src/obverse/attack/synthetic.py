@@ -139,7 +139,8 @@ class Linking(Attack):
 
     The view's `targets` hold both halves. With `neighbours`, yes where one released record is among that many
     nearest to each half: Anonymeter's question. Without, yes where some released record is nearer to the two
-    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are.
+    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are; or
+    is just these two halves, where more of the wrong pairs are rows.
     """
 
     left: tuple[str, ...]
@@ -172,19 +173,22 @@ class Linking(Attack):
     def _joint(self, release: Boxes, points: Reals, cut: int) -> tuple[Scores, Yes]:
         tree = Nearest(release)
         distance = tree.search(points)[0][:, 0].astype(float)
-        return -distance, distance < self._bar(release, tree, cut)
+        wrong = self._wrong(release, tree, cut)
+        bar = np.quantile(wrong, 0.01) if len(wrong) else 0.0
+        return -distance, distance <= bar if bar == 0 else distance < bar
 
-    def _bar(self, release: Boxes, tree: Nearest, cut: int) -> float:
-        """The distance that one in a hundred pairs put together wrongly comes below; 0 where more are exact rows."""
+    def _wrong(self, release: Boxes, tree: Nearest, cut: int) -> Reals:
+        """How far pairs that were put together wrongly are from the nearest row."""
         entropy = Keyed(self.seed)
         one, other = (words(2000, entropy) % len(release) for _ in range(2))
-        wrong = np.hstack([release.low[one, :cut], release.low[other, cut:]])[one != other]
-        return float(np.quantile(tree.search(wrong)[0][:, 0], 0.01)) if len(wrong) else np.inf
+        pairs = np.hstack([release.low[one, :cut], release.low[other, cut:]])[one != other]
+        return tree.search(pairs)[0][:, 0]
 
     def tells(self, release: pa.Table) -> bool:
-        """Whether halves can be told to be one person's at all: in a coarse table wrong pairs look like rows too."""
+        """Whether halves can be told to be one person's: in a coarse table most wrong pairs are rows too."""
         (boxes,) = encode([release], [*self.left, *self.right])
-        return bool(self.neighbours) or self._bar(boxes, Nearest(boxes), len(self.left)) > 0
+        wrong = self._wrong(boxes, Nearest(boxes), len(self.left))
+        return bool(self.neighbours) or not len(wrong) or float((wrong == 0).mean()) < 0.5
 
 
 @dataclass(frozen=True)

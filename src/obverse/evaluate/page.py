@@ -61,15 +61,15 @@ svg { width: 180px; height: 18px; display: block }
 }
 @media print {
   main { max-width: none; padding: 0 }
-  body { font-size: 7.7pt; line-height: 1.22 }
+  body { font-size: 7.3pt; line-height: 1.16 }
   h1 { font-size: 13pt; margin-bottom: 3px }
-  h2 { font-size: 9pt; margin: 7px 0 2px }
+  h2 { font-size: 8.6pt; margin: 5px 0 1px }
   h3 { font-size: 8pt; margin: 2px 0 0 }
-  small, .note, thead th, dt { font-size: 6.8pt }
-  th, td { padding: 1.5px 6px 1.5px 0 }
+  small, .note, thead th, dt { font-size: 6.4pt }
+  th, td { padding: 1px 6px 1px 0 }
   .verdict { padding: 3px 10px }
   .verdict .word { font-size: 12.5pt }
-  code { font-size: 6.8pt }
+  code { font-size: 6.4pt }
   section, tr { break-inside: avoid }
   .threat { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden }
   svg { width: 130px; height: 14px }
