@@ -223,6 +223,9 @@ REFUSED = {
     "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY sex WITH (delta = 1e-6)": "pure ε",
     "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES(pay, 0.3)": "a whole number, or a half",
     "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES(pay, 0.00001525878906250)": "at most",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES(pay, 1e-300)": "a whole number, or a half",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES()": "by one column or several",
+    "CREATE RELEASE x AS SELECT": "not SQL that can be read|counts the cells of one table",
     "CREATE RELEASE x y AS SELECT COUNT(*) FROM t GROUP BY sex": "a release is made and stays",
     "CREATE RELEASE 1 AS SELECT COUNT(*) FROM t GROUP BY sex": "a release's name is a word",
     "CREATE OR REPLACE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY sex": "cannot be taken back",
@@ -260,6 +263,7 @@ def test_published_once_it_is_free_for_every_account_and_in_every_process(census
         assert again.receipt.again and made.rows == again.rows and len(made) == 75
         spent = curator.ledger.spent(table="people")
         press = curator.account("press")
+        assert "publishes   CREATE RELEASE" in curator.explain(f"EXPLAIN {AGES}")
         assert "answers it free" in str(press.preview(COUNT)) and "free  " in press.explain(COUNT)
         told = press.ask(COUNT)
         assert told.loss.epsilon() == 0 and told.receipt.number == made.receipt.number

@@ -183,6 +183,19 @@ def test_rows_without_a_value_stay_without_one(mixed: Schema) -> None:
     assert abs(Counter(answer.rows)[(None,)] - 300) < 20
 
 
+@pytest.mark.parametrize("high", [date(2001, 3, 31), date(9999, 12, 31)])
+def test_days_are_drawn_to_the_last_one_declared(tmp_path: Path, high: date) -> None:
+    column = Column("born", Type.DATE, low=date(2000, 12, 15), high=high)
+    known = Schema("t", str(tmp_path / "t.arrow"), (column,))
+    days = [date(2000, 12, 14), column.low, high, None]
+    pa.feather.write_feather(pa.table({"born": days}), known.source)
+    rows = planned("DP-SELECT 1000 born FROM t", known).run(DuckDB([known]), Keyed("days")).rows
+    drawn = sorted(row[0] for row in rows if row[0] is not None)
+    assert len(rows) == 4 and len(drawn) == 2
+    assert "2000-12-15" <= drawn[0] <= "2000-12-31" and high.isoformat()[:7] == drawn[1][:7]
+    assert drawn[1] <= high.isoformat()
+
+
 REFUSED = {
     "SELECT DISTINCT smokes FROM t": "GROUP BY the columns",
     "SELECT note FROM t": "note has no values that are known in public: add categories, or low and high, for t.note",

@@ -21,7 +21,7 @@ from obverse.query.sources import Sources
 from obverse.query.typed import condition, finite_sql, shown
 from obverse.release import Terms
 from obverse.synthesise.domain import Axis, axis, known
-from obverse.synthesise.joint import Joint
+from obverse.synthesise.joint import MOST_CELLS, Joint
 from obverse.synthesise.measure import Read
 from obverse.synthesise.tree import Tree
 
@@ -81,7 +81,7 @@ def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> Ro
 def _drawing(read: Read, epsilon: Fraction, delta: Fraction) -> Joint | Tree:
     """All combinations at once where they are few, else a tree of pairs."""
     shape, distance, grid = read.shape, read.sensitivity, read.grid
-    if len(shape) <= 2 or prod(shape) <= TOGETHER:
+    if len(shape) == 1 or prod(shape) <= (MOST_CELLS if len(shape) == 2 else TOGETHER):
         return Joint.at(shape, distance, grid, epsilon, delta)
     return Tree.at(shape, tuple(each.ordered for each in read.axes), distance, grid, epsilon, delta)
 

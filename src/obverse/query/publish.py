@@ -135,6 +135,8 @@ def _step(column: Column, cut: Cut) -> Fraction | None:
     if cut.step is not None:
         if cut.step <= 0 or not (cut.step.denominator & (cut.step.denominator - 1) == 0):
             raise BadQuestion(f"a step of {column.name} is a whole number, or a half, a quarter, … of one")
+        if (high - low) / cut.step > LONGEST:
+            raise BadQuestion(f"a release has at most {LONGEST:,} cells: take wider steps of {column.name}")
         return cut.step
     if column.type is Type.INTEGER and high - low < LONGEST:
         return Fraction(1)

@@ -238,30 +238,40 @@ def _dated(name: str, sql: exp.Expr, type: Type, days: tuple[date, date], missin
     """A cell a day, or a month where there are many, numbered through the years by what EXTRACT finds in them."""
     first, last = (_day(each) for each in days)
     by_month = (last - first).days >= LONGEST
-    steps: list[tuple[int, date]] = []
-    day = first
-    while day <= last:
-        said = _months(day) if by_month else _months(day) * 31 + day.day
-        if not steps or steps[-1][0] != said:
-            steps.append((said, day))
-        day += timedelta(days=1)
-    ends = [start for _, start in steps[1:]] + [last + timedelta(days=1)]
-    per = 1 if type is Type.DATE else 86_400
-    spans = tuple(
-        Span(Fraction(start.toordinal() * per), Fraction(end.toordinal() * per))
-        for (_, start), end in zip(steps, ends, strict=True)
-    )
+    if by_month:
+        months = range(_months(first), _months(last) + 1)
+        starts = [max(first, date((n - 1) // 12, (n - 1) % 12 + 1, 1)) for n in months]
+        says = tuple(months)
+    else:
+        starts = [date.fromordinal(n) for n in range(first.toordinal(), last.toordinal() + 1)]
+        says = tuple(_months(day) * 31 + day.day for day in starts)
+    edges = [_counted(type, day) for day in starts]
+    edges[0], end = _counted(type, days[0]), _counted(type, days[1]) + 1
+    spans = tuple(Span(Fraction(a), Fraction(b)) for a, b in pairwise([*edges, end]))
     year, month, of_month = (
         exp.Extract(this=exp.var(part), expression=sql) for part in ("YEAR", "MONTH", "DAY")
     )
     key: exp.Expr = exp.Add(this=exp.Mul(this=year, expression=exp.convert(12)), expression=month)
     if not by_month:
-        key = exp.Add(this=exp.Mul(this=exp.Paren(this=key), expression=exp.convert(31)), expression=of_month)
+        numbered = exp.Mul(this=exp.Paren(this=key), expression=exp.convert(31))
+        key = exp.Add(this=numbered, expression=of_month)
     named = exp.DataType.build("DATE" if type is Type.DATE else "TIMESTAMP")
-    end = (last + timedelta(days=1)).isoformat()
-    low, high = (exp.Cast(this=exp.Literal.string(text), to=named) for text in (first.isoformat(), end))
-    inside = exp.And(this=exp.GTE(this=sql, expression=low), expression=exp.LT(this=sql, expression=high))
-    return Axis(name, type, _only(inside, key), tuple(said for said, _ in steps), spans, True, missing)
+    low, high = (exp.Cast(this=exp.Literal.string(_iso(each)), to=named) for each in days)
+    return Axis(name, type, _only(_between(sql, low, high), key), says, spans, True, missing)
+
+
+def _counted(type: Type, moment: date) -> int:
+    """A day by its number, a time by its second."""
+    if type is Type.DATE:
+        return moment.toordinal()
+    seconds = 0
+    if isinstance(moment, datetime):
+        seconds = moment.hour * 3600 + moment.minute * 60 + moment.second
+    return moment.toordinal() * 86_400 + seconds
+
+
+def _iso(moment: date) -> str:
+    return moment.isoformat(" ") if isinstance(moment, datetime) else moment.isoformat()
 
 
 def _months(day: date) -> int:

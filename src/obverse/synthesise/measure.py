@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,9 +90,10 @@ class Held:
                 codes, size = group[place][codes], int(group[place].max()) + 1
             parts.append(codes)
             sizes.append(size)
-        counts = np.zeros(sizes, np.int64)
-        np.add.at(counts, tuple(parts), self.steps)
-        return counts
+        cells = np.ravel_multi_index(tuple(parts), sizes)
+        assert self.total < 1 << 53, "sums of floats are exact below"
+        counts = np.bincount(cells, self.steps, minlength=prod(sizes))
+        return counts.astype(np.int64).reshape(sizes)
 
 
 def nearest(fitted: Floats, total: int | None = None) -> Codes:
