@@ -220,6 +220,7 @@ def test_a_star_leaves_out_whose_a_row_is_and_says_so(tmp_path: Path) -> None:
     plan = planned("SELECT * FROM t", known)
     assert [column.name for column in plan.columns] == ["age", "sex", "pay"]
     assert "left out, since it says whose a row is: id" in plan.notes
+    assert "bounds      2 rows of one person count at most" in plan.told
 
 
 def test_rows_go_through_the_door_as_synthetic_ones(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
 from obverse.query.publication import PublishPlan
 from obverse.query.register import REGISTER, Register
+from obverse.query.show import plus_minus
 from obverse.release import KINDS, Charge, Linked, Plan, Release, Request, Terms
 
 Value = TypeVar("Value")
@@ -144,7 +145,7 @@ class Curator:
         found = self._shelf.answer(plan, self._shelf.about(plan.tables), self.schemas, None)
         if found is None:
             return ""
-        told = "; ".join(f"{each.name} ± {each.margin:,.4g}" for each in found[0].accuracy)
+        told = "; ".join(map(plus_minus, found[0].accuracy))
         return f"release '{found[0].name}' answers it free if the data are as they were: {told}"
 
     def explain(self, sql: str, to: str = CURATOR) -> str:

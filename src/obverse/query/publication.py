@@ -88,6 +88,7 @@ class PublishPlan:
             f"column      {each.name}: {len(each.holds):,} cells, and rows without a value"
             for each in self.read.axes
         ]
+        lines += [f"bounds      {self.read.bounds}"] if self.read.bounds else []
         lines += [f"reads       {self.read.select.sql(dialect='duckdb')}"]
         lines += [
             f"±           {each.name}  ± {each.margin:,.4g} in {each.confidence:.0%} of runs"

@@ -22,6 +22,7 @@ from obverse.query.relation import Relation
 from obverse.query.released import Row
 from obverse.query.resolve import Question
 from obverse.query.rollup import rolled_up
+from obverse.query.show import plus_minus
 from obverse.query.weights import Key, Published, Told, Untold, step
 from obverse.release import Accuracy, Kind
 
@@ -42,6 +43,7 @@ class FromRelease:
     number: int
     totals: tuple[tuple[int, ...], ...]
     spreads: tuple[tuple[Whole, tuple[float, ...]], ...]
+    bounds: str = ""
     delta: Fraction = Fraction(0)
     kind: Kind = field(default="answer", init=False)
 
@@ -76,10 +78,12 @@ class FromRelease:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        asked = "; ".join(f"{each.name} ± {each.margin:,.4g}" for each in self.asked.accuracy)
+        asked = "; ".join(map(plus_minus, self.asked.accuracy))
+        bound = (f"in it {self.bounds}",) if self.bounds else ()
         return (
             f"answered from release '{self.name}' (receipt {self.number}), ε = 0 now",
             f"asked afresh, WITH (fresh = true), it would be {asked}",
+            *bound,
             f"each ± holds in {float(100 * self.confidence):.4g} % of runs",
         )
 
@@ -128,7 +132,7 @@ def from_release(plan: AskPlan, release: Published) -> FromRelease | None:
         spreads = tuple(((row.key, row.rolled), told.spreads(row.key, row.rolled)) for row in rows)
     except Untold:
         return None
-    return FromRelease(plan, release.name, release.number, totals, spreads)
+    return FromRelease(plan, release.name, release.number, totals, spreads, release.plan.read.bounds)
 
 
 def _fits(plan: AskPlan, release: PublishPlan) -> None:

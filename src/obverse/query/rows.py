@@ -74,6 +74,7 @@ class RowsPlan:
         return (
             said,
             f"what they are drawn from holds in {float(100 * self.confidence):.4g} % of runs: {stated}",
+            *([self.read.bounds] if self.read.bounds else []),
             *left,
         )
 
@@ -83,6 +84,7 @@ class RowsPlan:
         lines = [f"protects    {self.protects}", "answers     with synthetic rows: nobody real is among them"]
         for each in self.read.axes:
             lines.append(f"column      {each.name}: {_cells(each)}")
+        lines += [f"bounds      {self.read.bounds}"] if self.read.bounds else []
         lines += [
             f"reads       {self.read.select.sql(dialect='duckdb')}",
             f"draws       from {self.drawing.words}",

@@ -9,6 +9,7 @@ from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Literal
 
 from obverse.loss.loss import Loss
+from obverse.release import Accuracy
 
 if TYPE_CHECKING:
     from obverse.query.answer import Answer, Answered, Cell
@@ -78,6 +79,12 @@ def cost(loss: Loss) -> str:
     if loss.rho is not None:
         return f"{figure('ρ', loss.rho)} (zCDP; ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶)"
     return f"ε = {loss.epsilon(1e-6):.3g} at δ = 10⁻⁶"
+
+
+def plus_minus(stated: Accuracy) -> str:
+    """A stated accuracy in words."""
+    note = f" ({stated.note})" if stated.note else ""
+    return f"{stated.name} ± {stated.margin:,.4g}{note}"
 
 
 def holds_for(answered: Answered) -> str:

@@ -50,6 +50,14 @@ class Read:
         return out_grid(self.rows, ROWS, grouped=True)
 
     @property
+    def bounds(self) -> str:
+        """What no ± includes: how many rows of a person count. Nothing where each row is somebody's own."""
+        if self.rows.unit.column is None:
+            return ""
+        most = self.rows.unit.rows
+        return f"{most:,} {'row' if most == 1 else 'rows'} of one person count at most, which no ± includes"
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return tuple(axis.size for axis in self.axes)
 

@@ -27,9 +27,9 @@ from obverse.synthesise.domain import Codes
 from obverse.synthesise.joint import counted, many, shuffled
 from obverse.synthesise.measure import Floats, Held, Noise, nearest, noises, rounded, spread
 
-NUMBER, SINGLES, PAIRS, CHOICES = (Fraction(part, 20) for part in (1, 6, 10, 3))
+NUMBER, SINGLES, PAIRS, CHOICES = (Fraction(part, 20) for part in (1, 8, 9, 2))
 LEAST_GROUPS, MOST_GROUPS = 2, 24
-WORTH = 8  # a group of a pair holds so many times its noise, on average
+WORTH = 4  # a group of a pair holds so many times its noise, on average
 ROUNDS = 25
 Pair = tuple[int, int]
 
