@@ -68,3 +68,9 @@ def test_one_epsilon_is_for_the_whole_question(schemas: dict[str, Schema]) -> No
         schemas, Terms()
     )
     assert len(twice.noisy) == 2, "the same in other words too"
+
+
+def test_a_total_that_nobody_can_change_costs_nothing_beside_others(schemas: dict[str, Schema]) -> None:
+    sql = "SELECT SUM(x), AVG(pay) FROM (SELECT id, 0 * age AS x, pay FROM visits) AS s WITH (delta = 1e-2)"
+    plan = Ask(sql).plan(schemas, Terms())
+    assert 0 < plan.guarantee.epsilon(1e-2) <= 0.1

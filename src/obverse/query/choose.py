@@ -54,7 +54,7 @@ class NoisyTotal:
 
     @property
     def loss(self) -> Loss:
-        return self.mechanism.loss(self.sensitivity)
+        return self.mechanism.loss(self.sensitivity) if self.sensitivity.l1 else FREE
 
     def margin(self, confidence: float, parts: int = 1) -> Fraction:
         """The noise's ± at this confidence, in the sum of so many groups."""

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from math import isinf
 
 import numpy as np
 from sqlglot import exp
@@ -239,7 +240,7 @@ class AskPlan:
         end = None if question.limit is None else question.offset + question.limit
         rows, margins = [], []
         for row, steps in lines[question.offset : end]:
-            found = [value(item.tree, row) for item in question.items]
+            found = [self._found(i, row, steps, stated) for i in range(len(question.items))]
             rows.append(tuple(cell(each) for each in found))
             margins.append(tuple(self._margin(i, each, row, steps, stated) for i, each in enumerate(found)))
         names = distinct(item.name for item in question.items)
@@ -269,12 +270,29 @@ class AskPlan:
             return False
         return self.question.having is None or value(self.question.having, row) is True
 
+    def _found(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Scalar:
+        """A column's value, or an end of the interval about it."""
+        asked = self.question.items[item]
+        if asked.end is None:
+            return value(asked.tree, row)
+        around = self._around(item, row, steps, stated)
+        if around is None or not isinstance(value(asked.tree, row), int | Fraction):
+            return None
+        end = around.low if asked.end == "low" else around.high
+        return None if isinstance(end, float) and isinf(end) else end
+
     def _margin(
         self, item: int, found: Scalar, row: Row, steps: tuple[int, ...], stated: Stated
     ) -> float | None:
-        """How far the noise may have moved a number: all its totals hold together with this confidence."""
+        """How far the noise may have moved a number."""
+        if isinstance(found, bool) or self.question.items[item].end is not None:
+            return None
+        return margin(found, self._around(item, row, steps, stated))
+
+    def _around(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Range | None:
+        """Where a number was before the noise: all its totals hold together with this confidence."""
         used = self._used[item]
-        if not used or isinstance(found, bool):
+        if not used:
             return None
         each = float(1 - (1 - stated.confidence) / len(used))
         margins = [stated.off(i, row, each) if i in used else Fraction(0) for i in range(len(self.numbers))]
@@ -286,7 +304,7 @@ class AskPlan:
         if len(ranges) < len(margins):
             return None
         around = [recipe.range(ranges) for recipe in self.recipes]
-        return margin(found, reach(self.question.items[item].tree, row, around))
+        return reach(self.question.items[item].tree, row, around)
 
     def _off(self, place: int, row: Row, confidence: float) -> Fraction | None:
         return self.numbers[place].margin(confidence, row.parts)

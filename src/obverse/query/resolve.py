@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sqlglot import exp
 
@@ -17,15 +18,17 @@ from obverse.query.sources import Sources
 from obverse.query.typed import Read, condition, shown
 
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
+ENDS: dict[str, Literal["low", "high"]] = {"DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
 KEY, AGGREGATE = "§key", "§aggregate"
 
 
 @dataclass(frozen=True)
 class Item:
-    """One column of the answer, over keys and aggregates by their places."""
+    """One column of the answer, over keys and aggregates by their places; or an end of the interval about one."""
 
     name: str
     tree: exp.Expr
+    end: Literal["low", "high"] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
     read = source.reader
     grouped = grouping(select, (lambda node: replace(read(node), domain=None)) if found else read)
     resolver = _Resolver(source.reader, grouped.keys, select)
-    items = tuple(resolver.item(node) for node in select.expressions)
+    items: tuple[Item, ...] = ()
+    for node in select.expressions:
+        items += (resolver.item(node, items),)
     if not resolver.aggregates:
         raise BadQuestion(
             "rows themselves cannot be private: ask for COUNT, SUM or AVG, by group if you like"
@@ -104,6 +109,14 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
 def _clause(name: str) -> str:
     words = {"with_": "WITH … AS", "joins": "JOIN", "from_": "FROM", "windows": "WINDOW", "into": "INTO"}
     return words.get(name, name.strip("_").upper())
+
+
+def _number(item: Item) -> exp.Expr:
+    if item.end is not None:
+        raise BadQuestion(
+            f"{item.name} is an end of an interval, to be read: HAVING and ORDER BY go by the number"
+        )
+    return item.tree
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
@@ -134,11 +147,18 @@ class _Resolver:
         self.read, self.keys, self.select = read, keys, select
         self.aggregates: list[Aggregate] = []
 
-    def item(self, node: exp.Expr) -> Item:
+    def item(self, node: exp.Expr, before: tuple[Item, ...]) -> Item:
+        """A column of the answer, which may be about one before it."""
         inner = _bare(node)
         if isinstance(inner, exp.Star):
             raise BadQuestion("SELECT * names rows, and rows cannot be private: ask for COUNT, SUM or AVG")
-        return Item(node.alias or shown(inner), self.alone(self.released(inner, ())))
+        name = inner.name.upper() if isinstance(inner, exp.Anonymous) else ""
+        if name not in ENDS:
+            return Item(node.alias or shown(inner), self.alone(self.released(inner, ())))
+        if len(inner.expressions) != 1:
+            raise BadQuestion(f"{shown(inner)}: as in SELECT COUNT(*) AS n, {name}(n)")
+        tree = self.alone(self.released(inner.expressions[0], before))
+        return Item(node.alias or shown(inner), tree, ENDS[name])
 
     def alone(self, tree: exp.Expr, *, sorted_by: bool = False) -> exp.Expr:
         """The same, unless it computes with a list."""
@@ -155,7 +175,7 @@ class _Resolver:
             place = int(term.name) if term.name.isdigit() else 0
             if not 1 <= place <= len(items):
                 raise BadQuestion(f"ORDER BY {term.name}: there are {len(items)} columns")
-            tree = items[place - 1].tree
+            tree = _number(items[place - 1])
         else:
             tree = self.released(term, items)
         return Order(
@@ -173,7 +193,7 @@ class _Resolver:
         if isinstance(node, exp.Column) and not node.table:
             for item in items:
                 if item.name.lower() == node.name.lower():
-                    return item.tree
+                    return _number(item)
         if not isinstance(node, exp.Literal) and self.keys and node.find(exp.AggFunc) is None:
             place = self._key(node)
             if place is not None:
