@@ -109,9 +109,28 @@ def test_two_releases_that_each_leave_two_secrets_may_leave_one_together():
     alone = assess(one, known)
     both = assess(one, replace(known, earlier=other))
     (composed,) = [each for each in both.tried if each.evidence.attack == "Composition"]
-    assert composed.evidence.success.share > 0.95 and composed.word() == "high"
+    assert (
+        composed.evidence.success.share > 0.95
+        and composed.word() == "high"
+        and "sure of 600" in composed.note
+    )
     assert alone.worst["inference"].evidence.success.share < 0.6
     assert "--earlier" in dict(alone.untried)["other releases"]
+
+
+def test_an_attack_that_is_rarely_sure_is_held_against_guessing_and_not_against_silence():
+    """Of strangers it is sure of nobody; to say nothing is no worse than a guess, and no gain over it."""
+    town = PEOPLE["town"].to_numpy(zero_copy_only=False)
+    secret = pa.array(np.where(town == "town 0", "rare", "common"))
+    people = PEOPLE.set_column(3, "ill", secret)
+    release = people.set_column(
+        0, "age", pa.array([f"{a // 30 * 30}-{a // 30 * 30 + 29}" for a in people["age"].to_pylist()])
+    )
+    found = assess(release, Held("people", people, ("age",), ("ill",), control=people.slice(0, 1200)))
+    (sure,) = [each for each in found.tried if each.evidence.attack == "Homogeneity"]
+    assert "sure of 0, 0 rightly" in sure.note
+    assert sure.evidence.success.share == pytest.approx(sure.evidence.baseline, abs=0.02)
+    assert sure.evidence.risk_interval[0] == 0 and not sure.evidence.succeeded
 
 
 def test_shuffled_secrets_are_not_inferred():

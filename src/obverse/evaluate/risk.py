@@ -17,12 +17,21 @@ from numpy.typing import NDArray
 from obverse.attack.anonymised import Composition, Describing, Homogeneity, Matching
 from obverse.attack.base import Attack, Claims, Contest, Controls, Game, View, judge, shuffle
 from obverse.attack.interval import Rate
-from obverse.attack.mixed import Ladders, encode, numeric, shared
-from obverse.attack.nearest import Nearest
-from obverse.attack.synthetic import NOTHING, Closest, Inferring, Linking, SinglingOut, halves, plain, within
+from obverse.attack.mixed import encode, numeric, shared
+from obverse.attack.synthetic import (
+    NOTHING,
+    Closest,
+    Inferring,
+    Linking,
+    SinglingOut,
+    halves,
+    plain,
+    within,
+)
 from obverse.errors import BadParameter, BadSource
 from obverse.evaluate.held import Held, comparable
 from obverse.evaluate.named import by_name, unjudged
+from obverse.evaluate.played import guessed, seen, without
 from obverse.evaluate.tried import ENOUGH, THRESHOLD, Tried, few
 from obverse.noise.entropy import Keyed
 
@@ -167,7 +176,7 @@ class World:
                 f"{outside.num_rows:,} people whom the release was not made from",
             )
         people = self.known.people.take(self.drawn[1])
-        release, found = _without(self.release, people, self.known.ladders)
+        release, found = without(self.release, people, self.known.ladders)
         if found.mean() < 0.5:
             return self.release, people.slice(0, 0), ""
         taken = people.filter(pa.array(found))
@@ -284,20 +293,21 @@ class World:
         if not known or numeric(self.known.people, secret) != numeric(self.release, secret):
             return
         ladders = self.known.ladders
-        attacks: list[Attack] = [Inferring(known, secret, ladders=ladders)]
-        if not self.exact:
-            attacks.append(Homogeneity(known, secret, ladders))
+        inferring = Inferring(known, secret, ladders=ladders)
 
         def truth(claims: Claims, people: pa.Table, _: pa.Table) -> NDArray[np.generic]:
             true = plain(people, secret)
             return within(claims, true) if numeric(people, secret) else true
 
-        for attack in attacks:
-            yield self._judged(attack, truth, about=secret)
+        yield self._judged(inferring, truth, about=secret)
+        if not self.exact:
+            sure = Homogeneity(known, secret, ladders)
+            yield self._judged(sure, truth, about=secret, guess=secret)
         if (other := self.known.earlier) is not None:
             both = tuple(name for name in known if name in other.column_names)
             if both and secret in other.column_names:
-                yield self._judged(Composition(both, secret, ladders), truth, about=secret, other=other)
+                together = Composition(both, secret, ladders)
+                yield self._judged(together, truth, about=secret, other=other, guess=secret)
 
     def _membership(self, outside: pa.Table) -> Tried:
         order = shuffle(outside.num_rows, Keyed(self.seed + "membership"))
@@ -316,48 +326,37 @@ class World:
         about: str = "",
         baseline: float | None = None,
         other: pa.Table | None = None,
+        guess: str = "",
     ) -> Tried:
-        """The attack on the targets, on the controls and on a planted copy."""
+        """The attack on the targets, on the controls and on a planted copy.
+
+        Where it is not sure it has the commonest `guess` of the release, so that it can be held against guessing.
+        """
         release, controls, _ = self.idle
-        claims = attack.run(_seen(self.release, other, self.targets))
+        sure = attack.run(seen(self.release, other, self.targets))
+        claims = guessed(sure, self.release, guess)
         true = truth(claims, self.targets, self.release)
         control = None
         if controls.num_rows:
-            left = None if other is None else _without(other, controls, self.known.ladders)[0]
-            idle = attack.run(_seen(release, left, controls))
+            left = None if other is None else without(other, controls, self.known.ladders)[0]
+            idle = guessed(attack.run(seen(release, left, controls)), release, guess)
             control = Controls(idle, truth(idle, controls, release))
         positive = None
         if self.copies:
-            found = attack.run(_seen(self.planted, None if other is None else self.planted, self.planted))
+            found = attack.run(seen(self.planted, None if other is None else self.planted, self.planted))
             right = found.made & (found.values == truth(found, self.planted, self.planted))
             positive = Rate(int(right.sum()), len(right))
         game = replace(self.game, ledger=None, baseline=baseline, positive=positive)
-        wins = self.drawn[0][claims.made & (claims.values == true)]
-        return Tried(judge(attack, claims, true, control, game), about, wins)
+        right = sure.made & (claims.values == true)
+        note = f"sure of {int(sure.made.sum()):,}, {int(right.sum()):,} rightly; of the others it guesses"
+        judged = judge(attack, claims, true, control, game)
+        return Tried(judged, about, self.drawn[0][right], note if guess else "")
 
     def _planted(self, attack: SinglingOut | Describing) -> Rate | None:
         """What a description attack gets on a copy of some of the people, of the descriptions it can have there."""
         made = attack.run(View({"release": self.planted})).made
         right = made & (attack.truth(self.planted, self.planted) != NOTHING)
         return Rate(int(right.sum()), int(made.sum())) if made.sum() >= ENOUGH else None
-
-
-def _seen(release: pa.Table, other: pa.Table | None, people: pa.Table) -> View:
-    """What an outsider has who looks for these people: the release, and perhaps another."""
-    more = {} if other is None else {"other": other}
-    return View({"release": release, **more}, {"targets": people})
-
-
-def _without(release: pa.Table, people: pa.Table, ladders: Ladders) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """A release without the rows that allow these people, a row each; and who of them had one."""
-    columns = shared(release, people)
-    rows, true = encode([release, people], columns, ladders)
-    distance, index = Nearest(rows).search(true.low)
-    found = distance[:, 0] == 0
-    kept = np.ones(release.num_rows, bool)
-    kept[index[found, 0]] = False
-    kept[0] |= not kept.any()
-    return release.filter(pa.array(kept)), found
 
 
 def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
