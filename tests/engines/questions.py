@@ -70,6 +70,21 @@ NAMES = (
     None,
     "zoë",
 )
+NAMES += (
+    "12",
+    "-007",
+    "2024-02-30",
+    "2023-02-29",
+    "2024-02-29",
+    "1e5",
+    "12\n",
+    " 12",
+    "+5",
+    "0x1F",
+    "९",
+    "1_000",
+)
+NAMES += ("12.50", "-1.5e-3", "2024-1-1", "99999999999999999999", "0000-01-01", "--5", "1e400", "1900-02-29")
 NAMES += ("e\u0301", "\u00a0pad\u2003", "ΣΑΣ", "日本", "it's", "😀")
 DAYS = (date(1970, 1, 1), date(2024, 2, 29), date(1899, 12, 31), None, date(2001, 10, 5))
 TIMES = (datetime(2024, 2, 29, 23, 59, 59, 500000), datetime(1969, 7, 20, 20, 17), None, datetime(2000, 1, 1))
@@ -176,12 +191,39 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "CASE WHEN {test} THEN {number} ELSE {number} END",
         "CASE WHEN {test} THEN {number} END",
         *("COALESCE({number}, {number})", "LENGTH({text})", "EXTRACT({part} FROM seen)", "{day}(born)"),
+        *("POWER({number}, 2)", "POWER({number}, 3)", "SIGN({number})", "GREATEST({number}, {number})"),
+        *("LEAST({number}, 3, {number})", "ROUND({number}, 1)", "ROUND({number}, -1)", "TRUNC({number})"),
+        *(
+            "NULLIF({number}, {number})",
+            "WIDTH_BUCKET({number}, -5, 100.5, 7)",
+            "POSITION({word2} IN {text})",
+        ),
+        *("DATE_DIFF('day', {date}, {date})", "({date} - {date})", "DATE_DIFF('month', {date}, seen)"),
+        *("EXTRACT({part} FROM {date})", "CAST({text} AS INTEGER)", "CAST({text} AS DOUBLE)"),
+        *("CAST({number} AS INTEGER)", "CAST(smokes AS INTEGER)", "CAST({number} AS DECIMAL(9, 1))"),
+        *("EXP(pay / 50)", "LOG10(age)", "LOG2(age + 1)", "{day}({date})", "TRUNC({number}, 2)"),
     ),
-    "part": ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE"),
-    "day": ("YEAR", "MONTH", "DAY", "QUARTER"),
+    "leaf date": ("born", "born", "CAST(seen AS DATE)"),
+    "date": (
+        *("DATE_TRUNC('{unit}', {date})", "DATE_TRUNC('{unit}', seen)", "({date} + INTERVAL 1 MONTH)"),
+        *("({date} - INTERVAL 40 DAY)", "({date} + 3)", "CAST({text} AS DATE)", "({date} - INTERVAL 3 YEAR)"),
+        *("COALESCE({date}, DATE '2000-02-29' + INTERVAL 1 YEAR)", "GREATEST({date}, born)"),
+    ),
+    "unit": ("day", "week", "month", "quarter", "year"),
+    "word2": ("'b'", "'2'", "'-'", "'ß'", "'日本'"),
+    "part": ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "DOW", "ISODOW", "DOY", "WEEK"),
+    "day": ("YEAR", "MONTH", "DAY", "QUARTER", "ISODOW", "DAYOFWEEK", "DAYOFYEAR", "WEEK"),
     "text": (
         *("LOWER({text})", "UPPER({text})", "TRIM({text})", "COALESCE({text}, 'none')"),
         "CASE WHEN {test} THEN {text} ELSE 'Other' END",
+        *(
+            "SUBSTRING({text}, 2, 3)",
+            "LEFT({text}, 2)",
+            "RIGHT({text}, 2)",
+            "REPLACE({text}, {word2}, 'x''y')",
+        ),
+        *("({text} || {text})", "CONCAT({text}, '-', {text})", "LTRIM({text})", "RTRIM({text})"),
+        *("CAST(age AS TEXT)", "NULLIF({text}, {word})", "GREATEST({text}, {text})"),
     ),
     "test": (
         *(f"{{number}} {sign} {{number}}" for sign in AGAINST),
@@ -194,6 +236,8 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
             "{text} NOT LIKE {like}",
         ),
         *("({test} AND {test})", "({test} OR {test})", "NOT ({test})"),
+        *("STARTS_WITH({text}, {word2})", "ENDS_WITH({text}, {word2})", "CONTAINS({text}, {word2})"),
+        *("{number} IS DISTINCT FROM {number}", "{text} IS NOT DISTINCT FROM {text}", "{date} >= {date}"),
     ),
     "word": ("'BOB'", "'a_b'", "'Å'", "'zoë'", "'straße'", "'ſ'", "''"),
     "like": (
@@ -226,8 +270,25 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
             "({test})",
         ),
         *("CASE WHEN {test} THEN 'low' ELSE 'high' END", "ROUND(pay / 40)", "FLOOR(ABS(pay) % 7)"),
+        *(
+            "SIGN(pay)",
+            "WIDTH_BUCKET(age, 0, 100, 5)",
+            "ISODOW({date})",
+            "NULLIF(sex, 'f')",
+            "GREATEST(age, 100)",
+        ),
     ),
-    "found": ('"Given Name"', 'LOWER("Given Name")', "born", "seen", "wild", "age", "ROUND(wild)"),
+    "found": (
+        '"Given Name"',
+        'LOWER("Given Name")',
+        "born",
+        "seen",
+        "wild",
+        "age",
+        "ROUND(wild)",
+        "{date}",
+        "{text}",
+    ),
     "source": (
         *("t", "t", "u", "u", "(SELECT * FROM t WHERE {test}) AS s", "(SELECT DISTINCT * FROM u) AS s"),
         "(SELECT * FROM u UNION ALL SELECT * FROM v WHERE {test}) AS s",

@@ -28,6 +28,11 @@ QUESTIONS = (
     "SELECT COUNT(CASE WHEN IF(age IS NULL, TRUE, FALSE) THEN COALESCE(age, 1) ELSE CAST(age AS DOUBLE) END) FROM people",
     "SELECT STDDEV(FLOOR(pay) + CEIL(pay) - ROUND(pay) * ABS(pay) / SQRT(pay)), VAR_POP(age // 2 % 3) FROM people",
     "SELECT COUNT(LENGTH(TRIM(LOWER(UPPER(sex))))), COUNT(LN(pay)), COUNT(YEAR(born)) FROM people WHERE NOT -age < 2",
+    "SELECT COUNT(TRUNC(ROUND(pay, 1), 2)), SUM(WIDTH_BUCKET(age, 0, 9, 3)), MODE(sex), CORR(age, pay) FROM people",
+    "SELECT COUNT(LTRIM(SUBSTRING(sex, 1, 2) || LEFT(sex, 1))), COUNT(CONCAT(sex, 'x')), COUNT(EXP(LOG10(pay))) FROM people",
+    "SELECT COUNT(REPLACE(sex, 'a', 'b')), SUM(LEAST(GREATEST(income, 0), 9)) FROM people WHERE POSITION('a' IN sex) > 1",
+    "SELECT COUNT(DATE_TRUNC('month', born)), COUNT(DATE_DIFF('day', born, born + INTERVAL 3 DAY)), COUNT(WEEK(born)) FROM people",
+    "SELECT APPROX_TOP_K(age, 3), APPROX_QUANTILES(age, 4), COUNT(SIGN(POWER(pay, 2))) FROM people WHERE age IS DISTINCT FROM 3",
     "SELECT AVG(EXTRACT(MONTH FROM born)), SUM(age) / NULLIF(COUNT(*), 0) FROM people WHERE born > DATE '2001-01-01'",
 )
 SAME = {
@@ -55,6 +60,13 @@ SAME = {
     (exp.Column, "db"),  # without a table before it
     (exp.Column, "catalog"),
     (exp.If, "false"),  # of a branch of CASE, which has none
+    (exp.Group, "all"),  # of a question that is grouped by the same column
+    (exp.Concat, "safe"),  # the parser's own
+    (exp.Concat, "coalesce"),
+    (exp.DPipe, "safe"),
+    (exp.Greatest, "ignore_nulls"),
+    (exp.Least, "ignore_nulls"),
+    (exp.DateDiff, "date_part_boundary"),
     (exp.Ordered, "nulls_first"),  # of a quantile, which leaves NULL out
 }
 

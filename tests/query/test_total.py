@@ -70,7 +70,29 @@ class Grammar:
             case 5:
                 return f"CAST({inner} AS DOUBLE)"
             case _:
-                return f"{self.one('ABS', 'FLOOR', 'CEIL', 'ROUND', 'SQRT', 'LN', '-')}({inner})"
+                return self.function(inner, depth)
+
+    def function(self, inner: str, depth: int) -> str:
+        name = self.one(
+            "ABS", "FLOOR", "CEIL", "ROUND", "SQRT", "LN", "-", "EXP", "LOG10", "LOG2", "SIGN", "TRUNC"
+        )
+        return self.one(
+            *(f"{name}({inner})", f"{name}({inner})", f"POWER({inner}, {self.one('2', '7', '0.5')})"),
+            *(
+                f"ROUND({inner}, {self.one('3', '-15', '15')})",
+                f"GREATEST({inner}, {self.number(depth - 1)})",
+            ),
+            *(f"WIDTH_BUCKET({inner}, -1e300, 1e300, 9)", f"NULLIF({inner}, 0)", f"CAST({inner} AS INTEGER)"),
+            f"DATE_DIFF('{self.one('day', 'month', 'year')}', born, at)",
+            f"YEAR(born {self.one('+', '-')} INTERVAL {self.one('1', '36525')} DAY)",
+            f"MONTH(DATE_TRUNC('{self.one('week', 'quarter')}', {self.one('at', 'born')}))",
+            f"CAST({self.one('sex', 'CAST(id AS TEXT)')} AS {self.one('INTEGER', 'DOUBLE')})",
+            *(
+                "YEAR(CAST(sex AS DATE))",
+                "LENGTH(REPLACE(sex || sex, '_', ''))",
+                "POSITION('%' IN RIGHT(sex, 2))",
+            ),
+        )
 
     def condition(self, depth: int) -> str:
         match self.luck.randrange(8):

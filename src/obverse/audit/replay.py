@@ -58,6 +58,8 @@ QUESTIONS = (
     "SELECT MODE(sex), MODE(age) FILTER (WHERE pay > 0), APPROX_TOP_K(FLOOR(age / 30), 3) FROM t",
     "SELECT sex, MODE(age), APPROX_TOP_K(age % 5, 2) FROM t GROUP BY sex",
     "SELECT sex, age < 40, COUNT(*), AVG(pay), CORR(age, pay) FROM t GROUP BY CUBE (1, 2)",
+    "SELECT SUM(LEAST(GREATEST(pay, 0), 9)), SUM(EXP(pay / 100)), SUM(ROUND(POWER(age, 2), -1)), SUM(SIGN(pay)) FROM t",
+    "SELECT WIDTH_BUCKET(pay, 0, 300, 3) AS k, COUNT(*), SUM(TRUNC(pay, 1)) FROM t WHERE LEFT(sex, 1) = 'f' GROUP BY k",
     "SELECT sex, APPROX_QUANTILES(pay, 4), QUANTILE_CONT(age, [0.9, 0.1]) FROM t GROUP BY sex",
 )
 

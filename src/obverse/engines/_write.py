@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from obverse.data.files import literal, quote
 from obverse.data.schema import Schema
+from obverse.engines._functions import FUNCTIONS
 from obverse.engines._said import (
     CLAUSES,
     KINDS,
@@ -23,7 +24,6 @@ from obverse.engines._said import (
     WHOLES,
     Said,
     either,
-    lowered,
     number,
     unwritten,
     utc,
@@ -203,6 +203,8 @@ class Writer:
         inner, name = self(node.this), type(node).__name__.upper()
         if isinstance(node, exp.Abs | exp.Neg):
             return replace(inner, sql=f"(- {inner.sql})" if name == "NEG" else f"ABS({inner.sql})")
+        if isinstance(node, exp.Exp):  # of −700 to 700
+            return Said(f"EXP({inner.sql})", True, LARGEST / 2**10)
         if isinstance(node, exp.Sqrt | exp.Ln):
             return Said(f"{name}({inner.sql})", True, max(1.0, inner.size) if inner.size < inf else inf)
         sql = self.rounded(name, inner)
@@ -227,14 +229,6 @@ class Writer:
             sql += f" ELSE {values[-1].sql}"
         return either(sql + " END", values)
 
-    def _coalesce(self, node: exp.Coalesce) -> Said:
-        values = [self(value) for value in (node.this, *node.expressions)]
-        return either(f"COALESCE({', '.join(value.sql for value in values)})", values)
-
-    def _nullif(self, node: exp.Nullif) -> Said:
-        value = self(node.this)
-        return replace(value, sql=f"NULLIF({value.sql}, {self(node.expression).sql})")
-
     def _cast(self, node: exp.Cast) -> Said:
         to = str(node.to.this.value)
         if to == "DOUBLE" and (value := number(node)) is not None:
@@ -242,6 +236,14 @@ class Writer:
         if to in ("DATE", "TIMESTAMP") and isinstance(node.this, exp.Literal):
             return Said(f"CAST('{utc(node.this.name)}' AS {to})")
         inner = self(node.this)
+        if to == "DATE":
+            return Said(f"CAST({inner.sql} AS DATE)")
+        if isinstance(
+            node, exp.TryCast
+        ):  # what is guarded to be a number of digits, as every engine reads it
+            real = to == "DOUBLE"
+            sql = f"CAST({inner.sql} AS {self.double if real else self.big})"
+            return Said(sql, real, LARGEST if real else 2.0**63, coarse=not real)
         if to == "DOUBLE":
             return (
                 inner if inner.real else replace(inner, sql=f"CAST({inner.sql} AS {self.double})", real=True)
@@ -252,26 +254,6 @@ class Writer:
         if to == "TEXT":
             return Said(self.as_text(inner))
         raise unwritten()
-
-    def _in(self, node: exp.In) -> Said:
-        members = ", ".join(self(member).sql for member in node.expressions)
-        if (query := node.args.get("query")) is not None:
-            members = self.query(query.this)[0]
-        return Said(f"({self(node.this).sql} IN ({members}))")
-
-    def _is(self, node: exp.Is) -> Said:
-        return Said(f"({self(node.this).sql} IS {self(node.expression).sql})")
-
-    def _like(self, node: exp.Like | exp.ILike) -> Said:
-        value, pattern = self(node.this).sql, self(node.expression).sql
-        if isinstance(node, exp.ILike):
-            value, pattern = self.lower(value), self.text(lowered(node.expression.name))
-        return Said(self.like(value, pattern))
-
-    def _extract(self, node: exp.Extract) -> Said:
-        when = f"CAST({self(node.expression).sql} AS TIMESTAMP)"
-        sql = f"CAST(EXTRACT({node.name} FROM {when}) AS {self.big})"
-        return Said(sql, size=1e6, coarse=True)
 
     def _count(self, node: exp.Count) -> Said:
         if isinstance(node.this, exp.Distinct):
@@ -302,9 +284,6 @@ class Writer:
         if (order := node.args.get("order")) is not None:
             parts.append(self._order(order))
         return replace(value, sql=f"{value.sql} OVER ({' '.join(parts)})")
-
-    def _concat(self, node: exp.Concat) -> Said:
-        return Said(f"CONCAT({', '.join(self(part).sql for part in node.expressions)})")
 
     def _anonymous(self, node: exp.Anonymous) -> Said:
         if node.name.lower() != "isfinite":
@@ -348,8 +327,24 @@ class Writer:
     def upper(self, x: str) -> str:
         raise NotImplementedError
 
-    def trim(self, x: str) -> str:
+    def trim(self, x: str, side: str) -> str:
         raise NotImplementedError
+
+    def part(self, name: str, when: str) -> str:
+        """A part of a time, Sunday as day 0 of its week and Monday as day 1 of that of ISO 8601."""
+        return f"EXTRACT({name} FROM {when})"
+
+    def days(self, later: str, earlier: str) -> str:
+        return f"({later} - {earlier})"
+
+    def place(self, x: str, sought: str) -> str:
+        return f"STRPOS({x}, {sought})"
+
+    def log10(self, x: str) -> str:
+        return f"LOG({x})"
+
+    def matches(self, x: str, pattern: str) -> str:
+        return f"({x} ~ {literal(pattern)})"
 
     def like(self, x: str, pattern: str) -> str:
         raise NotImplementedError
@@ -362,7 +357,8 @@ RULES: dict[type[exp.Expr], Callable[..., Said]] = {
     **dict.fromkeys(OPERATORS, Writer._operator),
     **dict.fromkeys(WHOLES, Writer._arithmetic),
     **dict.fromkeys(
-        (exp.Abs, exp.Neg, exp.Sqrt, exp.Ln, exp.Floor, exp.Ceil, exp.Round, exp.Trunc), Writer._function
+        (exp.Abs, exp.Neg, exp.Sqrt, exp.Ln, exp.Exp, exp.Floor, exp.Ceil, exp.Round, exp.Trunc),
+        Writer._function,
     ),
     exp.Div: Writer._quotient,
     exp.IntDiv: lambda write, node: write.whole_quotient(write(node.this), write(node.expression)),
@@ -375,19 +371,12 @@ RULES: dict[type[exp.Expr], Callable[..., Said]] = {
     exp.Paren: lambda write, node: write(node.this),
     exp.Not: lambda write, node: Said(f"(NOT {write(node.this).sql})"),
     exp.Case: Writer._case,
-    exp.Coalesce: Writer._coalesce,
-    exp.Nullif: Writer._nullif,
     exp.Cast: Writer._cast,
-    exp.In: Writer._in,
-    exp.Is: Writer._is,
-    exp.Like: Writer._like,
-    exp.ILike: Writer._like,
-    exp.Extract: Writer._extract,
+    exp.TryCast: Writer._cast,
+    **FUNCTIONS,
     exp.Lower: lambda write, node: Said(write.lower(write(node.this).sql)),
     exp.Upper: lambda write, node: Said(write.upper(write(node.this).sql)),
-    exp.Trim: lambda write, node: Said(write.trim(write(node.this).sql)),
     exp.Length: lambda write, node: Said(f"CHAR_LENGTH({write(node.this).sql})", size=2.0**63, coarse=True),
-    exp.Concat: Writer._concat,
     exp.MD5: lambda write, node: Said(write.digest(write(node.this).sql)),
     exp.Anonymous: Writer._anonymous,
     exp.Count: Writer._count,

@@ -372,8 +372,12 @@ class Words(Writer):
     def upper(self, x: str) -> str:
         return _cased("UPPER", x)
 
-    def trim(self, x: str) -> str:
-        return f"BTRIM({x}, '{SPACES}')"
+    def trim(self, x: str, side: str) -> str:
+        function = {"BOTH": "BTRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}[side]
+        return f"{function}({x}, '{SPACES}')"
+
+    def part(self, name: str, when: str) -> str:
+        return f"FLOOR(EXTRACT({name} FROM {when}))"
 
     def like(self, x: str, pattern: str) -> str:
         return f"({x} LIKE {pattern} ESCAPE '')"

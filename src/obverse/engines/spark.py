@@ -243,6 +243,7 @@ ROUNDED = {
     "ROUND": "CASE WHEN ABS(a - RINT(a)) = 0.5D THEN a + SIGN(a) * 0.5D ELSE RINT(a) END",
 }
 UNUSED = "\x01"
+PARTS = {"DOW": "DAYOFWEEK", "ISODOW": "DAYOFWEEK_ISO"}
 
 # DuckDB's way to write a DOUBLE; before Java 19 the digits of some are more than need be.
 _POWER = "REPLACE(SUBSTRING_INDEX(CAST(a AS STRING), 'E', -1), '-', '')"
@@ -291,8 +292,25 @@ class Words(Writer):
     def upper(self, x: str) -> str:
         return self._changed(x, string.ascii_lowercase, string.ascii_uppercase, "upper")
 
-    def trim(self, x: str) -> str:
-        return f"TRIM(BOTH '{SPACES}' FROM {x})"
+    def trim(self, x: str, side: str) -> str:
+        return f"TRIM({side} '{SPACES}' FROM {x})"
+
+    def part(self, name: str, when: str) -> str:
+        named = PARTS.get(name, name)
+        return f"({super().part(named, when)}{' - 1' if name == 'DOW' else ''})"
+
+    def days(self, later: str, earlier: str) -> str:
+        return f"DATEDIFF({later}, {earlier})"
+
+    def place(self, x: str, sought: str) -> str:
+        return f"INSTR({x}, {sought})"
+
+    def log10(self, x: str) -> str:
+        return f"LOG10({x})"
+
+    def matches(self, x: str, pattern: str) -> str:
+        """To the very end, where Java's $ stops before a last line break."""
+        return f"({x} RLIKE {self.text(pattern.removesuffix('$') + chr(92) + 'z')})"
 
     def like(self, x: str, pattern: str) -> str:
         return f"({x} LIKE {pattern} ESCAPE '{UNUSED}')"

@@ -19,7 +19,7 @@ def constant(value: Fraction) -> Typed:
         if abs(value) >= 2**63:
             raise BadQuestion("a whole number in a question stays below 2^63")
         whole = value.numerator
-        return Typed(_whole(whole), Type.INTEGER, (value, value), (whole,), size=abs(whole), literal=True)
+        return Typed(integer(whole), Type.INTEGER, (value, value), (whole,), size=abs(whole), literal=True)
     if not 2**-200 < abs(value) < 2**200:
         raise BadQuestion("a number in a question lies between 2^-200 and 2^200")
     number = float(value)
@@ -27,7 +27,8 @@ def constant(value: Fraction) -> Typed:
     return Typed(sql, Type.REAL, (value, value), size=abs(number), literal=True)
 
 
-def _whole(value: int) -> exp.Expr:
+def integer(value: int) -> exp.Expr:
+    """A whole number as it is written."""
     literal = exp.Literal.number(str(abs(value)))
     return exp.Neg(this=literal) if value < 0 else literal
 
@@ -37,10 +38,10 @@ def _negative(node: exp.Neg, read: Read) -> Typed:
     if inner.literal and inner.interval:
         return constant(-inner.interval[0])
     interval = None if inner.interval is None else (-inner.interval[1], -inner.interval[0])
-    return _real(exp.Neg(this=as_double(inner)), interval, inner.size, inner)
+    return real(exp.Neg(this=as_double(inner)), interval, inner.size, inner)
 
 
-def _real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed) -> Typed:
+def real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed) -> Typed:
     """A computed number, whole if all that went in was."""
     whole = all(each.type is Type.INTEGER for each in inputs)
     domain = whole_domain(interval) if whole and interval is not None else None
@@ -60,14 +61,18 @@ def _folded(node: exp.Binary, left: Typed, right: Typed) -> Typed | None:
 
 
 def _arithmetic(node: exp.Binary, read: Read) -> Typed:
-    left, right = number(node.this, read), number(node.expression, read)
+    return combined(node, number(node.this, read), number(node.expression, read))
+
+
+def combined(node: exp.Binary, left: Typed, right: Typed) -> Typed:
+    """Two numbers added, subtracted or multiplied."""
     if (folded := _folded(node, left, right)) is not None:
         return folded
     interval = None
     if left.interval is not None and right.interval is not None:
         interval = _INTERVALS[type(node)](left.interval, right.interval)
     size = left.size * right.size if isinstance(node, exp.Mul) else left.size + right.size
-    return _real(type(node)(this=as_double(left), expression=as_double(right)), interval, size, left, right)
+    return real(type(node)(this=as_double(left), expression=as_double(right)), interval, size, left, right)
 
 
 def _products(a: Interval, b: Interval) -> Interval:
@@ -120,54 +125,6 @@ def _remainder(node: exp.Mod, read: Read) -> Typed:
     return Typed(exp.Paren(this=sql), Type.REAL, interval, domain)
 
 
-def _rounded(node: exp.Func, read: Read) -> Typed:
-    """FLOOR, CEIL and ROUND to whole numbers."""
-    inner = number(node.this, read)
-    digits = node.args.get("decimals")
-    if digits is not None and not (isinstance(digits, exp.Literal) and digits.name == "0"):
-        raise BadQuestion("ROUND inside a question rounds to whole numbers; round what is answered instead")
-    interval = None
-    if inner.interval is not None:
-        interval = Fraction(floor(inner.interval[0])), Fraction(ceil(inner.interval[1]))
-        if isinstance(node, exp.Floor):
-            interval = interval[0], Fraction(floor(inner.interval[1]))
-        elif isinstance(node, exp.Ceil):
-            interval = Fraction(ceil(inner.interval[0])), interval[1]
-    name = {exp.Floor: "FLOOR", exp.Ceil: "CEIL", exp.Round: "ROUND"}[type(node)]
-    domain = whole_domain(interval) if interval is not None else None
-    return Typed(function(name, as_double(inner)), Type.REAL, interval, domain, size=inner.size)
-
-
-def _absolute(node: exp.Abs, read: Read) -> Typed:
-    inner = number(node.this, read)
-    interval = None
-    if inner.interval is not None:
-        low, high = inner.interval
-        interval = max(low, -high, Fraction(0)), max(-low, high)
-    return _real(function("ABS", as_double(inner)), interval, inner.size, inner)
-
-
-def _root(node: exp.Sqrt, read: Read) -> Typed:
-    """√x, NULL below 0."""
-    inner = number(node.this, read)
-    sql = function("SQRT", _guarded(as_double(inner), exp.GTE))
-    interval = None
-    if inner.interval is not None:
-        interval = Fraction(0), max(Fraction(1), inner.interval[1])
-    return Typed(sql, Type.REAL, interval, size=max(1.0, inner.size))
-
-
-def _logarithm(node: exp.Ln, read: Read) -> Typed:
-    """ln x, NULL at 0 and below."""
-    inner = number(node.this, read)
-    return Typed(function("LN", _guarded(as_double(inner), exp.GT)), Type.REAL, size=inner.size)
-
-
-def _guarded(sql: exp.Expr, test: type[exp.Binary]) -> exp.Expr:
-    zero = double(exp.Literal.number("0"))
-    return exp.Case(ifs=[exp.If(this=test(this=sql.copy(), expression=zero), true=sql)])
-
-
 ARITHMETIC: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Neg: _negative,
     exp.Add: _arithmetic,
@@ -176,10 +133,4 @@ ARITHMETIC: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Div: _quotient,
     exp.IntDiv: _quotient,
     exp.Mod: _remainder,
-    exp.Floor: _rounded,
-    exp.Ceil: _rounded,
-    exp.Round: _rounded,
-    exp.Abs: _absolute,
-    exp.Sqrt: _root,
-    exp.Ln: _logarithm,
 }

@@ -63,7 +63,29 @@ READ: dict[type[exp.Expr], frozenset[str]] = {
     exp.Round: frozenset({"this", "decimals"}),
     exp.Floor: _ONE,
     exp.Ceil: _ONE,
-    exp.Trim: _ONE,
+    exp.Trunc: frozenset({"this", "decimals"}),
+    exp.Trim: frozenset({"this", "position", "expression"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
+    exp.Replace: frozenset({"this", "expression", "replacement"}),
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.DPipe: frozenset({"this", "expression", "safe"}),
+    exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.Log: _TWO,
+    exp.WidthBucket: frozenset({"this", "min_value", "max_value", "num_buckets"}),
+    exp.TimestampTrunc: frozenset({"this", "unit"}),
+    exp.DateDiff: frozenset({"this", "expression", "unit", "date_part_boundary"}),
+    exp.Interval: frozenset({"this", "unit"}),
+    exp.DateAdd: _TWO,
+    exp.DateSub: _TWO,
+    exp.Week: _ONE,
+    exp.Left: _TWO,
+    exp.Right: _TWO,
+    exp.Mode: _ONE,
+    exp.Corr: _TWO,
+    exp.ApproxTopK: _TWO,
+    exp.ApproxQuantiles: _TWO,
     exp.Length: _ONE,
     exp.If: frozenset({"this", "true", "false"}),
     exp.Case: frozenset({"this", "ifs", "default"}),
@@ -90,7 +112,7 @@ INSTEAD: dict[str, str] = {
     "symmetric": "BETWEEN SYMMETRIC is not answered: write the smaller bound first",
     "catalog": "a question reads declared tables, each by its name alone, as in FROM people",
     "limit_options": "LIMIT is a number of rows, not PERCENT or WITH TIES",
-    "position": "TRIM takes blanks off both ends, and nothing else: TRIM(x)",
+    "position": "POSITION looks from the start: POSITION('a' IN x)",
     "with_fill": "ORDER BY … WITH FILL is not answered: GROUP BY declared values, which are all shown",
     "recursive": "WITH RECURSIVE is not answered, since how long it runs would depend on rows: ask one step",
 }
@@ -106,7 +128,15 @@ _OF_SOMETHING = (
     exp.If,
 )
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Is)
-_TWICE = (*_COMPARED, exp.Sqrt, exp.Ln, exp.Between, exp.Nullif)
+_COPIES: dict[type[exp.Expr], int] = {
+    **dict.fromkeys(
+        (*_COMPARED, exp.Sqrt, exp.Ln, exp.Log, exp.Between, exp.Nullif, exp.Greatest, exp.Least), 2
+    ),
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), 4),
+    **dict.fromkeys((exp.TimestampTrunc, exp.Interval), 4),
+    **dict.fromkeys((exp.Exp, exp.Sign, exp.WidthBucket, exp.DateDiff), 8),
+    **dict.fromkeys((exp.Pow, exp.Cast, exp.TryCast), 12),
+}
 
 
 def check(select: exp.Select) -> None:
@@ -159,8 +189,9 @@ def _size(nodes: list[exp.Expr]) -> int:
     sizes: dict[int, int] = {}
     for node in reversed(nodes):
         size = sizes.pop(id(node), 0) + 1
-        if isinstance(node, _TWICE):
-            size *= 2
+        size *= _COPIES.get(type(node), 1)
+        if isinstance(node, (exp.Add, exp.Sub)) and isinstance(node.expression, exp.Interval):
+            size *= 3
         elif isinstance(node, exp.Case) and isinstance(node.this, exp.Expr):
             size *= len(node.args["ifs"])
         parent = id(node.parent)

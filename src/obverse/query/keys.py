@@ -17,7 +17,7 @@ from sqlglot import exp
 from obverse.data.schema import Category, Type
 from obverse.errors import BadQuestion
 from obverse.query.aggregates import is_aggregate
-from obverse.query.typed import Read, Typed, shown, written
+from obverse.query.typed import DATE, Read, Typed, shown, written
 
 MOST_GROUPS = 1_000_000
 MOST_SETS = 64
@@ -31,6 +31,13 @@ class Key:
 
     sql: exp.Expr
     domain: tuple[Category, ...] | None
+    type: Type | None = None
+
+    @property
+    def members(self) -> list[exp.Expr]:
+        """Its values as they are compared with; a day is written as 2024-12-31."""
+        written = [exp.convert(value) for value in self.domain or ()]
+        return [exp.Cast(this=each, to=DATE) for each in written] if self.type is Type.DATE else written
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ def grouping(select: exp.Select, read: Read) -> Grouping:
         if key.literal:
             raise BadQuestion("GROUP BY a constant makes one group of all: leave it out")
         sql = one_zero(key)
-        keys.setdefault(sql, Key(sql, key.domain))
+        keys.setdefault(sql, Key(sql, _domain(key), key.type))
         return list(keys).index(sql)
 
     sets = [frozenset(place(node) for node in each) for each in _sets(group, select)]
@@ -107,6 +114,10 @@ def _members(node: exp.Expr) -> _Set:
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
+
+
+def _domain(key: Typed) -> tuple[Category, ...] | None:
+    return key.days.members() if key.type is Type.DATE and key.days is not None else key.domain
 
 
 def one_zero(key: Typed) -> exp.Expr:

@@ -337,9 +337,7 @@ def _within(question: Question) -> exp.Expr | None:
     rows = question.relation.rows
     shared = rows.unit.column is not None and not rows.bounded
     keys = question.keys if shared or question.found else ()
-    inside = [
-        exp.In(this=key.sql, expressions=[exp.convert(v) for v in key.domain]) for key in keys if key.domain
-    ]
+    inside = [exp.In(this=key.sql, expressions=key.members) for key in keys if key.domain]
     conditions = [exp.Paren(this=question.where)] if question.where is not None else []
     return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
 

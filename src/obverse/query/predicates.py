@@ -11,6 +11,7 @@ from obverse.data.schema import Type
 from obverse.errors import BadQuestion
 from obverse.query.typed import (
     NUMBERS,
+    Days,
     Read,
     Typed,
     as_double,
@@ -62,7 +63,17 @@ def moment(value: Typed, type_: Type | None) -> Typed:
     literal = exp.Literal.string(
         moment.isoformat(" ") if isinstance(moment, datetime) else moment.isoformat()
     )
-    return Typed(exp.Cast(this=literal, to=exp.DataType.build(name)), type_, literal=True)
+    day = date(moment.year, moment.month, moment.day)
+    sql = exp.Cast(this=literal, to=exp.DataType.build(name))
+    return Typed(sql, type_, literal=True, days=Days(day, day))
+
+
+def _distinct(node: exp.Binary, read: Read) -> Typed:
+    """IS [NOT] DISTINCT FROM: whether two values differ, where NULL is a value like others."""
+    left, right = _alike(read(node.this), read(node.expression), node)
+    nothing = exp.and_(*[exp.Is(this=side.copy(), expression=exp.Null()) for side in (left, right)])
+    same = exp.Coalesce(this=exp.EQ(this=left, expression=right), expressions=[nothing])
+    return _truth(same if isinstance(node, exp.NullSafeEQ) else exp.Not(this=same))
 
 
 def _both(node: exp.Connector, read: Read) -> Typed:
@@ -114,6 +125,8 @@ def _like(node: exp.Binary, read: Read) -> Typed:
 
 PREDICATES: dict[type[exp.Expr], Callable[..., Typed]] = {
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _comparison),
+    exp.NullSafeEQ: _distinct,
+    exp.NullSafeNEQ: _distinct,
     exp.And: _both,
     exp.Or: _both,
     exp.Not: _not,

@@ -7,6 +7,7 @@ column means: two tables are about the same people if one's unit column referenc
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -17,7 +18,7 @@ from obverse.data.bounding import Rows, own
 from obverse.data.schema import Column, Schema, Type, Unit, hint
 from obverse.errors import BadQuestion
 from obverse.query.scalar import Reader
-from obverse.query.typed import LARGEST, Typed, shown, whole_domain
+from obverse.query.typed import LARGEST, Days, Typed, shown, whole_domain
 
 MARK = "§"
 
@@ -132,7 +133,15 @@ def _typed(column: Column) -> Typed:
     domain = column.categories
     if domain is None and column.type is Type.INTEGER and interval is not None and column.told:
         domain = whole_domain(interval)
-    return Typed(quoted(column.name), column.type, interval, domain, column, LARGEST.get(column.type, inf))
+    days = None
+    if isinstance(column.low, date) and isinstance(column.high, date):
+        days = Days(_day(column.low), _day(column.high))
+    size = LARGEST.get(column.type, inf)
+    return Typed(quoted(column.name), column.type, interval, domain, column, size, days=days)
+
+
+def _day(moment: date) -> date:
+    return date(moment.year, moment.month, moment.day)
 
 
 def selected(

@@ -80,7 +80,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
         )
     where = select.args.get("where")
     read = source.reader
-    grouped = grouping(select, (lambda node: replace(read(node), domain=None)) if found else read)
+    grouped = grouping(select, (lambda node: replace(read(node), domain=None, days=None)) if found else read)
     resolver = _Resolver(source.reader, grouped.keys, select)
     items: tuple[Item, ...] = ()
     for node in select.expressions:

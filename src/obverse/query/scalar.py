@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
-from obverse.query.arithmetic import ARITHMETIC, constant
-from obverse.query.predicates import MOMENTS, PREDICATES, moment
-from obverse.query.typed import NUMBERS, Interval, Read, Typed, as_double, condition, shown, whole_domain
+from obverse.query.arithmetic import ARITHMETIC, combined, constant
+from obverse.query.casts import cast
+from obverse.query.dates import DATES, days_between, moved, part
+from obverse.query.functions import FUNCTIONS
+from obverse.query.predicates import PREDICATES
+from obverse.query.texts import TEXTS
+from obverse.query.typed import (
+    NUMBERS,
+    Read,
+    Typed,
+    a_number,
+    as_double,
+    condition,
+    kept_finite,
+    shown,
+    whole_domain,
+)
 
 ANSWERED = (
-    "+ - * / // %, comparisons, AND OR NOT, BETWEEN, IN, IS, LIKE, CASE, COALESCE, FLOOR CEIL ROUND ABS SQRT LN, "
-    "LOWER UPPER TRIM LENGTH, and YEAR QUARTER MONTH DAY HOUR MINUTE of a date"
+    "+ - * / // %, comparisons, AND OR NOT, BETWEEN, IN, IS, LIKE, CASE, COALESCE, NULLIF, GREATEST LEAST, FLOOR CEIL "
+    "ROUND TRUNC ABS SIGN SQRT POWER EXP LN LOG10 LOG2 WIDTH_BUCKET, LOWER UPPER TRIM LENGTH SUBSTRING LEFT RIGHT "
+    "REPLACE POSITION STARTS_WITH ENDS_WITH CONTAINS CONCAT, CAST, DATE_TRUNC DATE_DIFF and parts of a date"
 )
 
 
@@ -92,57 +106,71 @@ def _unified(values: list[Typed], node: exp.Expr) -> tuple[Typed, list[exp.Expr]
     return Typed(values[0].sql, next(iter(types), None), interval, domain, size=size), [v.sql for v in values]
 
 
-def _cast(node: exp.Cast, read: Read) -> Typed:
-    """CAST and TRY_CAST of a value as one of the types a column can have; NULL where it cannot be."""
-    target = node.to.this
-    inner = read(node.this)
-    if inner.literal and (wanted := {"DATE": Type.DATE, "TIMESTAMP": Type.TIMESTAMP}.get(str(target.value))):
-        return moment(inner, wanted)
-    if str(target.value) in ("DOUBLE", "FLOAT", "DECIMAL") and inner.type in NUMBERS:
-        return Typed(as_double(inner), Type.REAL, inner.interval, size=inner.size)
-    raise BadQuestion(f"{shown(node)} is not answered: declare the column with the type you need")
+def _sum(node: exp.Add | exp.Sub, read: Read) -> Typed:
+    """Of numbers; and dates some days or months away, or the days between two."""
+    sign = 1 if isinstance(node, exp.Add) else -1
+    if isinstance(node.expression, exp.Interval):
+        return moved(read(node.this), node.expression, sign, node)
+    left, right = read(node.this), read(node.expression)
+    if left.type is right.type is Type.DATE and sign < 0:
+        return days_between(left, right, "DAY")
+    if left.type is Type.DATE and isinstance(right.sql, exp.Literal) and not right.sql.is_string:
+        by = exp.Interval(this=exp.Literal.string(right.sql.name), unit=exp.var("DAY"))
+        return moved(left, by, sign, node)
+    return combined(node, a_number(left, node.this), a_number(right, node.expression))
 
 
-def _part(node: exp.Func, read: Read) -> Typed:
-    """YEAR, MONTH and their like, also as EXTRACT(MONTH FROM d)."""
-    name = node.name.upper() if isinstance(node, exp.Extract) else type(node).__name__.upper()
-    when = read(node.expression if isinstance(node, exp.Extract) else node.this)
-    if when.type not in MOMENTS or name not in _PARTS:
-        raise BadQuestion(f"{shown(node)}: one of {', '.join(_PARTS)} of a date or timestamp column")
-    if isinstance(when.sql, exp.Cast):
-        raise BadQuestion(f"{shown(node)}: take a part of a column, not of a constant")
-    interval = _PARTS[name]
-    if name == "YEAR" and when.column is not None and when.column.bounded:
-        low, high = when.column.low, when.column.high
-        if isinstance(low, date) and isinstance(high, date):
-            interval = Fraction(low.year), Fraction(high.year)
-    sql = exp.Extract(this=exp.var(name), expression=when.sql)
-    return Typed(sql, Type.INTEGER, interval, whole_domain(interval) if interval else None, size=1e6)
+def _nullif(node: exp.Nullif, read: Read) -> Typed:
+    """x, but NULL where it equals y."""
+    value, same = read(node.this), condition(exp.EQ(this=node.this, expression=node.expression), read)
+    sql = exp.Case(ifs=[exp.If(this=same, true=exp.Null())], default=value.sql)
+    return replace(value, sql=sql, column=None, literal=False)
 
 
-_PARTS: dict[str, Interval | None] = {
-    "YEAR": None,
-    "QUARTER": (Fraction(1), Fraction(4)),
-    "MONTH": (Fraction(1), Fraction(12)),
-    "DAY": (Fraction(1), Fraction(31)),
-    "HOUR": (Fraction(0), Fraction(23)),
-    "MINUTE": (Fraction(0), Fraction(59)),
-}
+def _extreme(node: exp.Greatest | exp.Least, read: Read) -> Typed:
+    """The largest or smallest of those that are not NULL; a constant among them bounds it on one side.
+
+    So LEAST(GREATEST(x, 0), 9) is between 0 and 9 whatever x is.
+    """
+    values = [kept_finite(read(each)) for each in (node.this, *node.expressions)]
+    shared, parts = _unified(values, node)
+    if shared.type is None:
+        raise BadQuestion(f"{shown(node)} is of NULL alone")
+    low, high = _ends(values, least=isinstance(node, exp.Least))
+    interval = None if low is None or high is None else (low, high)
+    domain = shared.domain
+    if shared.type is Type.INTEGER and interval is not None:
+        domain = whole_domain(interval)
+    sql = type(node)(this=parts[0], expressions=parts[1:], ignore_nulls=True)
+    return Typed(sql, shared.type, interval, domain, size=shared.size, half=(low, high))
 
 
-def _text(node: exp.Func, read: Read) -> Typed:
-    """LOWER, UPPER and TRIM."""
-    inner = read(node.this)
-    if inner.type is not Type.TEXT or node.args.get("expression"):
-        raise BadQuestion(f"{shown(node)}: {type(node).__name__.upper()} takes a text")
-    return Typed(type(node)(this=inner.sql), Type.TEXT)
+def _ends(values: list[Typed], *, least: bool) -> tuple[Fraction | None, Fraction | None]:
+    """Around all of them, and on one side no further than the constants."""
+    known = [value.interval or value.half for value in values if value.type is not None]
+    lows = [low for low, _ in known if low is not None]
+    highs = [high for _, high in known if high is not None]
+    low = min(lows) if len(lows) == len(known) else None
+    high = max(highs) if len(highs) == len(known) else None
+    fixed = [value.interval[0] for value in values if value.literal and value.interval is not None]
+    if fixed and least:
+        high = min(fixed) if high is None else min(high, *fixed)
+    elif fixed:
+        low = max(fixed) if low is None else max(low, *fixed)
+    return low, high
 
 
-def _length(node: exp.Length, read: Read) -> Typed:
-    inner = read(node.this)
-    if inner.type is not Type.TEXT:
-        raise BadQuestion(f"{shown(node)}: LENGTH takes a text")
-    return Typed(exp.Length(this=inner.sql), Type.INTEGER, size=2.0**63)
+def _named(node: exp.Anonymous, read: Read) -> Typed:
+    """Functions that the parser knows no better."""
+    name, arguments = node.name.upper(), node.expressions
+    if name in ("DOW", "WEEKDAY") and len(arguments) == 1:
+        return part("DOW", read(arguments[0]), node)
+    if name == "DATE_PART" and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
+        return part(arguments[0].name.upper(), read(arguments[1]), node)
+    if name in ("PREFIX", "SUFFIX") and len(arguments) == 2:
+        kind = exp.StartsWith if name == "PREFIX" else exp.EndsWith
+        return read(kind(this=arguments[0], expression=arguments[1]))
+    raise BadQuestion(f"{shown(node)} is not answered; of a row there are {ANSWERED}")
 
 
 _RULES: dict[type[exp.Expr], Callable[..., Typed]] = {
@@ -155,12 +183,15 @@ _RULES: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
-    exp.Extract: _part,
-    **dict.fromkeys((exp.Year, exp.Quarter, exp.Month, exp.Day), _part),
-    exp.Lower: _text,
-    exp.Upper: _text,
-    exp.Trim: _text,
-    exp.Length: _length,
+    exp.Cast: cast,
+    exp.TryCast: cast,
+    **FUNCTIONS,
+    **DATES,
+    **TEXTS,
+    exp.Add: _sum,
+    exp.Sub: _sum,
+    exp.Nullif: _nullif,
+    exp.Greatest: _extreme,
+    exp.Least: _extreme,
+    exp.Anonymous: _named,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from fractions import Fraction
 from math import ceil, floor, inf
 from sys import float_info
@@ -18,7 +19,7 @@ from sqlglot import ErrorLevel, exp
 from obverse.data.schema import Category, Column, Type
 from obverse.errors import BadQuestion
 
-DOUBLE = exp.DataType.build("DOUBLE")
+DATE, DOUBLE = exp.DataType.build("DATE"), exp.DataType.build("DOUBLE")
 Interval = tuple[Fraction, Fraction]
 LARGEST_DOMAIN = 10_000
 LARGEST = {Type.INTEGER: 2.0**63, Type.REAL: float_info.max}
@@ -26,11 +27,39 @@ NUMBERS = (Type.INTEGER, Type.REAL)
 
 
 @dataclass(frozen=True)
+class Days:
+    """From which day to which a date is, and that it is the first of its week, month, quarter or year, if it is."""
+
+    low: date
+    high: date
+    unit: str = "DAY"
+
+    @staticmethod
+    def first(unit: str, day: date) -> date:
+        """The first day of what a day lies in."""
+        match unit:
+            case "WEEK":
+                return day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
+            case "MONTH" | "QUARTER":
+                return day.replace(month=day.month - (day.month - 1) % (3 if unit == "QUARTER" else 1), day=1)
+        return day.replace(month=1, day=1) if unit == "YEAR" else day
+
+    def members(self) -> tuple[str, ...] | None:
+        """All of them as 2024-12-31, if they are few."""
+        every = {"DAY": 1, "WEEK": 7, "MONTH": 28, "QUARTER": 90, "YEAR": 365}[self.unit]
+        if (self.high - self.low).days // every >= LARGEST_DOMAIN:
+            return None
+        days = (self.low + timedelta(days=n) for n in range((self.high - self.low).days + 1))
+        return tuple(day.isoformat() for day in days if self.first(self.unit, day) == day)
+
+
+@dataclass(frozen=True)
 class Typed:
     """A total expression, its type, the interval its numbers lie in, and all the values it can take if they are few.
 
     `interval` is where the declared bounds of its columns put it; `size` is what it cannot exceed whatever the rows
-    hold, and no NaN comes of finite sizes. `column` is set where the expression is a bare column.
+    hold, and no NaN comes of finite sizes. `column` is set where the expression is a bare column. `days` are what
+    declared bounds leave a date or a time, `half` the one end of a number that has but one.
     """
 
     sql: exp.Expr
@@ -40,6 +69,8 @@ class Typed:
     column: Column | None = None
     size: float = inf
     literal: bool = False
+    days: Days | None = None
+    half: tuple[Fraction | None, Fraction | None] = (None, None)
 
     @property
     def finite(self) -> bool:
@@ -52,7 +83,11 @@ Read = Callable[[exp.Expr], Typed]
 
 def number(node: exp.Expr, read: Read) -> Typed:
     """A total number."""
-    found = read(node)
+    return a_number(read(node), node)
+
+
+def a_number(found: Typed, node: exp.Expr) -> Typed:
+    """The same, if it is a number."""
     if found.type not in (*NUMBERS, None):
         raise BadQuestion(f"{shown(node)} is {named(found)}, where a number is wanted")
     return found
