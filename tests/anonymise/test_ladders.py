@@ -22,14 +22,14 @@ ADULT = Path(obverse.__file__).parent / "sample" / "adult.parquet"
 NAMES = ("age", "education", "occupation", "marital-status")
 
 
-def ladder(table: pa.Table, name: str):
+def ladder(table: pa.Table, name: str, fan: int = 2):
     coded = [encode(each, table[each]) for each in table.column_names]
-    return ladder_for(table.column_names.index(name), [d for d, _ in coded], [c for _, c in coded])
+    return ladder_for(table.column_names.index(name), [d for d, _ in coded], [c for _, c in coded], fan)
 
 
 def test_what_experts_put_together_is_found_from_the_rows():
     """In Adult the degrees above the bachelor's are joined first, and so are the lowest classes of school."""
-    made = ladder(pq.read_table(ADULT).drop_null().select(NAMES), "education")
+    made = ladder(pq.read_table(ADULT).drop_null().select(NAMES), "education", fan=3)
     label = dict(zip(made.levels[0], made.levels[1], strict=True))
     assert label["Doctorate"] == label["Masters"] == label["Prof-school"] != label["9th"]
     assert label["1st-4th"] == label["5th-6th"] == label["Preschool"] != label["HS-grad"]
@@ -67,3 +67,11 @@ def test_any_number_of_categories_makes_a_ladder(values):
     made = ladder(pa.table({"q": column}), "q")
     assert made.covers({f"v{i}" for i in range(values)}) and set(made.levels[-1]) == {"*"}
     assert len(release(sample(), QUASI, k=3, how="lattice").table) == 60
+
+
+def test_many_columns_are_searched_without_listing_every_combination():
+    """Sixteen columns of ladders with four steps have four billion combinations."""
+    names = [f"q{i}" for i in range(16)]
+    table = pa.table({n: [f"v{(i * 7 + i * i * j) % 12}" for i in range(60)] for j, n in enumerate(names)})
+    made = release(table, names, k=4, how="local")
+    assert int(dict(made.facts)["smallest class"]) >= 4

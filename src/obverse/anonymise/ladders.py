@@ -25,8 +25,10 @@ BINS = 16
 Floats = NDArray[np.float64]
 
 
-def ladder_for(place: int, domains: Sequence[Domain], codes: Sequence[NDArray[np.int32]]) -> Ladder:
-    """A ladder for one of the quasi-identifiers."""
+def ladder_for(
+    place: int, domains: Sequence[Domain], codes: Sequence[NDArray[np.int32]], fan: int = 2
+) -> Ladder:
+    """A ladder for one of the quasi-identifiers; each step leaves one set of categories where there were `fan`."""
     domain = domains[place]
     values = [domain.text(i) for i in range(len(domain.values))]
     if domain.numeric and not pa.types.is_temporal(domain.type):
@@ -39,7 +41,7 @@ def ladder_for(place: int, domains: Sequence[Domain], codes: Sequence[NDArray[np
         for i, (other, seen) in enumerate(zip(domains, codes, strict=True))
         if i != place
     ]
-    return alike(domain.name, values, weights.astype(float), contexts)
+    return alike(domain.name, values, weights.astype(float), contexts, fan)
 
 
 def _context(domain: Domain, codes: NDArray[np.int32], other: Domain, seen: NDArray[np.int32]) -> Floats:
@@ -51,8 +53,10 @@ def _context(domain: Domain, codes: NDArray[np.int32], other: Domain, seen: NDAr
     return counts.reshape(domain.size, size)[: len(domain.values)].astype(float)
 
 
-def alike(column: str, values: Sequence[str], weights: Floats, contexts: Sequence[Floats]) -> Ladder:
-    """Sets of values joined until a third as many are left on each step.
+def alike(
+    column: str, values: Sequence[str], weights: Floats, contexts: Sequence[Floats], fan: int = 2
+) -> Ladder:
+    """Sets of values joined until a half as many are left on each step, or another fraction.
 
     >>> beside = np.array([[9.0, 0.0], [8.0, 0.0], [0.0, 9.0], [0.0, 8.0]])
     >>> alike("c", ["a", "b", "c", "d"], beside.sum(axis=1), [beside]).levels[1]
@@ -61,7 +65,7 @@ def alike(column: str, values: Sequence[str], weights: Floats, contexts: Sequenc
     joining = _Joining(weights, contexts)
     levels = [tuple(values)]
     while len(joining.sets) > 3:
-        target = max(2, -(-len(joining.sets) // 3))
+        target = max(2, -(-len(joining.sets) // fan))
         while len(joining.sets) > target:
             joining.join()
         level = [""] * len(values)

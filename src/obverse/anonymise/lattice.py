@@ -22,6 +22,7 @@ from obverse.anonymise.rules import Rules, set_overall
 
 Node = tuple[int, ...]
 MOST_VIEWS = 40
+MOST_LISTED, MOST_TRIED = 2_000_000, 25_000
 
 
 @dataclass(frozen=True)
@@ -276,13 +277,29 @@ def local(items: Items, line: Lines, rules: Rules, nodes: NDArray[np.int64], lea
 
 
 def cheapest_first(items: Items, line: Lines, heights: Sequence[int]) -> NDArray[np.int64]:
-    """All nodes, by how much they lose; a power above 1 keeps dear labels for last."""
-    steps = [height + 1 for height in heights]
-    weight, total = items.rows.astype(float), np.zeros(steps)
-    for j, count in enumerate(steps):
-        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 2 for step in range(count)]
+    """The nodes, by how much they lose; a power above 1 keeps dear labels for last.
+
+    Of very many nodes every second, third … is left out, which on Adult costs a thousandth of what is lost; the first
+    and the last, where every label is `*`, stay.
+    """
+    steps = _few([height + 1 for height in heights])
+    shape = [len(each) for each in steps]
+    weight, total = items.rows.astype(float), np.zeros(shape)
+    for j, each in enumerate(steps):
+        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 2 for step in each]
         total = total + (np.array(price) * line.factor[j]).reshape(
-            [count if i == j else 1 for i in range(len(steps))]
+            [len(each) if i == j else 1 for i in range(len(steps))]
         )
     order = np.argsort(total, axis=None, kind="stable")
-    return np.ascontiguousarray(np.array(np.unravel_index(order, steps), np.int64).T)
+    order = np.append(order[:: -(-len(order) // MOST_TRIED)], order[-1])
+    places = np.unravel_index(order, shape)
+    return np.ascontiguousarray(np.array([np.array(s)[p] for s, p in zip(steps, places, strict=True)]).T)
+
+
+def _few(counts: Sequence[int]) -> list[list[int]]:
+    """The steps of each ladder, fewer of the tallest ones where their combinations are too many to list."""
+    steps = [list(range(count)) for count in counts]
+    while np.prod([float(len(each)) for each in steps]) > MOST_LISTED:
+        tallest = max(steps, key=len)
+        del tallest[(len(tallest) - 1) // 2]
+    return steps

@@ -177,7 +177,15 @@ def classes_of(plan: AnonymisePlan, table: pa.Table, who: Ints | None, least: in
     weights = dict(request.weights)
     ladders = {ladder.column: ladder for ladder in plan.ladders}
     prepared = prepare(
-        table, plan.quasi, ranges(plan.schema), ladders, plan.style, [weights.get(q, 1.0) for q in plan.quasi]
+        table,
+        plan.quasi,
+        ranges(plan.schema),
+        ladders,
+        plan.style,
+        [weights.get(q, 1.0) for q in plan.quasi],
+        fan=3
+        if request.how == "lattice"
+        else 2,  # shorter ladders where all combinations of steps are searched
     )
     used = [name for name in plan.sensitive if plan.rules]
     _, joint, rules = histograms(table, plan.rules, used, ladders, request.apart)

@@ -66,6 +66,8 @@ def prepare(
     ladders: Mapping[str, Ladder],
     style: Style,
     factor: Sequence[float],
+    *,
+    fan: int = 2,
 ) -> Prepared:
     """Codes and ladders; a column without a ladder gets an automatic one where labels come from ladders."""
     coded = [encode(name, table[name], *ranges.get(name, (None, None))) for name in quasi]
@@ -75,7 +77,7 @@ def prepare(
         ladder = None
         if style == "hierarchy":
             given = ladders.get(domain.name)
-            ladder = _given(domain, given) if given else ladder_for(place, raw_domains, raw_codes)
+            ladder = _given(domain, given) if given else ladder_for(place, raw_domains, raw_codes, fan)
             order = sorted(range(len(domain.values)), key=_climb(ladder, domain))
             domain, column = reorder(domain, column, order)
             ladder = ladder.of([domain.text(i) for i in range(len(domain.values))])
