@@ -187,6 +187,16 @@ def test_it_is_charged_once_kept_and_found_by_whoever_opens_the_settings_later(c
         assert about_others.learnt("t") is None
 
 
+def test_a_plan_that_was_made_before_is_made_anew_with_what_was_learnt(clinic: Path) -> None:
+    with obverse.open(clinic) as curator:
+        before = curator.explain("DP-SELECT 1 COUNT(*) FROM t")
+        curator.register("t", 1)
+        assert curator.explain("DP-SELECT 1 COUNT(*) FROM t") != before
+        said = [curator.ask("DP-SELECT 0.5 COUNT(*) FROM t").plan.key for _ in range(2)]
+        curator.register("t", 0.75)
+        assert said[0] == said[1] != curator.ask("DP-SELECT 0.5 COUNT(*) FROM t").plan.key
+
+
 def learnt(*people: int) -> Learnt:
     counts = (*people, *[0] * (41 - len(people)))
     return Learnt("t", "id", Fraction(1, 10), Binned(0, counts, Fraction(10), whole=True), ())
