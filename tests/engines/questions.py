@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+from sqlglot import exp
 
 from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.data.table import Cell, Tables
@@ -26,6 +27,7 @@ from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.create import request
 from obverse.query.plan import AskPlan, _folded, _within
+from obverse.query.register import Register
 from obverse.release import Terms
 from obverse.synthesise.measure import Read
 
@@ -414,3 +416,11 @@ def cells(source: str) -> Iterator[tuple[str, Read]]:
             plan = request(text.format(table=table)).plan(known, Terms())
             assert not isinstance(plan, AskPlan)
             yield f"{table}: {text}", plan.read
+
+
+def registered(source: str) -> Iterator[tuple[str, exp.Select]]:
+    """What registrations of rows, people and what they did count: of `wild` too, which has no bounds."""
+    for table in ("t", "u", "v", "w"):
+        plan = Register(table, Fraction(1)).plan(schemas(source), Terms())
+        for place, histogram in enumerate(plan.histograms):
+            yield f"{table} {place}", histogram.select

@@ -29,7 +29,17 @@ from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
 from obverse.release import Terms
-from tests.engines.questions import Questions, cells, cut, inputs, numbered, rows, schemas, written
+from tests.engines.questions import (
+    Questions,
+    cells,
+    cut,
+    inputs,
+    numbered,
+    registered,
+    rows,
+    schemas,
+    written,
+)
 
 Owner = psycopg.Connection[tuple[object, ...]]
 SECRET = "Rumpelstiltskin"
@@ -58,6 +68,14 @@ def test_cells_are_counted_alike(traps: PostgreSQL, tmp_path: Path) -> None:
         ours, theirs = read.held(duckdb), read.held(traps)
         assert ours.total and np.array_equal(ours.codes, theirs.codes), text
         assert np.array_equal(ours.steps, theirs.steps), text
+
+
+def test_people_are_registered_in_the_same_bins(traps: PostgreSQL, tmp_path: Path) -> None:
+    written(tmp_path / "traps.parquet")
+    duckdb = DuckDB(schemas(str(tmp_path / "traps.parquet")).values())
+    for name, select in registered(str(tmp_path / "traps.parquet")):
+        ours, theirs = (sorted(tuple(map(int, row)) for row in each.run(select)) for each in (duckdb, traps))  # type: ignore[arg-type]
+        assert ours and ours == theirs, name
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from obverse.data.table import Limits
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource, Withheld
-from tests.engines.questions import Questions, cells, cut, inputs, schemas, written
+from tests.engines.questions import Questions, cells, cut, inputs, registered, schemas, written
 
 SECRET = "Rumpelstiltskin"
 QUICK = {
@@ -55,6 +55,13 @@ def people(folder: Path, rows: list[dict[str, object]]) -> Schema:
     pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
     columns = Column("age", Type.INTEGER), Column("name", Type.TEXT)
     return Schema("people", f"spark://local#{path}", columns)
+
+
+def test_people_are_registered_in_the_same_bins(traps: Spark, folder: Path) -> None:
+    duckdb = DuckDB(schemas(str(folder / "traps.parquet")).values())
+    for name, select in registered(str(folder / "traps.parquet")):
+        ours, theirs = (sorted(tuple(map(int, row)) for row in each.run(select)) for each in (duckdb, traps))  # type: ignore[arg-type]
+        assert ours and ours == theirs, name
 
 
 @pytest.mark.slow
