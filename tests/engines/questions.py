@@ -394,14 +394,14 @@ CELLS = (
 )
 
 
-def cells(source: str) -> Iterator[tuple[str, Read]]:
-    """What is read for rows and for releases of each table, where numbers and days have bounds too."""
+def bounded(source: str) -> dict[str, Schema]:
+    """The same tables, where numbers and days have bounds too."""
     ends = {
         "wild": (Fraction(-1000), Fraction(200_000)),
         "born": (date(1969, 1, 1), date(2024, 12, 31)),
         "seen": (datetime(2000, 1, 1), datetime(2024, 3, 1)),
     }
-    known = {
+    return {
         name: replace(
             schema,
             columns=tuple(
@@ -411,6 +411,11 @@ def cells(source: str) -> Iterator[tuple[str, Read]]:
         )
         for name, schema in schemas(source).items()
     }
+
+
+def cells(source: str) -> Iterator[tuple[str, Read]]:
+    """What is read for rows and for releases of each table."""
+    known = bounded(source)
     for table in ("t", "u", "v", "w"):
         for text in CELLS:
             plan = request(text.format(table=table)).plan(known, Terms())

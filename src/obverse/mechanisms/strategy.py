@@ -43,7 +43,9 @@ def inverse(strategy: Strategy, size: int) -> Floats:
     """From what was measured to the cells, by least squares; rows are weighted by their size already."""
     if strategy == "cells":
         return np.eye(size)
-    return np.linalg.pinv(matrix(strategy, size).astype(np.float64))
+    rows = matrix(strategy, size).astype(np.float64)
+    back = np.linalg.solve(rows.T @ rows, rows.T)  # every cell is measured, so that there is one
+    return back.astype(np.float64)
 
 
 def hat(size: int, step: int) -> Whole:
