@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from obverse.data.schema import Category
 from obverse.errors import Missing
-from obverse.loss.loss import Loss
+from obverse.loss.loss import FREE, Loss
 from obverse.release import Plan, Release
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Answered(Release[Answer]):
     """An answer that left: it prints as a table, and converts to what analysts use."""
 
     plan: Answering
+    earlier: Loss = FREE
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,8 +88,8 @@ class Answered(Release[Answer]):
 
     @property
     def loss(self) -> Loss:
-        """What this question cost; nothing if it was asked before."""
-        return self.plan.guarantee
+        """What this question cost, with what was spent before to find how much it takes; nothing if asked before."""
+        return self.earlier + self.plan.guarantee
 
     def interval(self, confidence: float = 0.95) -> tuple[tuple[tuple[float, float] | None, ...], ...]:
         """For each number the interval that holds what the noise hid, in `confidence` of all runs."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
+from obverse.query.answer import Answer
 from obverse.query.bigquery import asked
 from obverse.query.bound import bound
 from obverse.query.choose import choose, name
@@ -16,6 +17,7 @@ from obverse.query.drawn import plan_rows, wants_rows
 from obverse.query.parse import Parsed, parse
 from obverse.query.plan import AskPlan
 from obverse.query.rows import RowsPlan
+from obverse.query.within import aimed, further
 from obverse.release import Terms
 
 NAMING = 2  # to name groups costs as much as so many statistics of them
@@ -26,6 +28,7 @@ class Ask:
     """A question in SQL: `DP-SELECT 0.5 COUNT(*) FROM people`, or a plain SELECT at the account's default ε."""
 
     sql: str
+    second: Fraction | None = None
 
     def __str__(self) -> str:
         return self.sql
@@ -33,9 +36,11 @@ class Ask:
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
         """Planned with the widest bounds that were learnt, to see its noise, and then with those that suit it."""
         parsed = parse(self.sql)
-        if parsed.options.within is not None:
-            raise BadQuestion("WITHIN is read, but not answered yet: give an ε")
         if wants_rows(parsed.select):
+            if parsed.options.within is not None:
+                raise BadQuestion(
+                    "rows that are drawn have no ±, so that WITHIN asks nothing of them: say an ε"
+                )
             if parsed.options.clause is not None:
                 raise BadQuestion(
                     "WITH DIFFERENTIAL_PRIVACY is of aggregates: ask for rows by DP-SELECT, or for COUNT, SUM or AVG"
@@ -45,17 +50,34 @@ class Ask:
             return drawn if suited is None else plan_rows(parsed, suited, terms)
         widely = planned(parsed, widest(schemas), terms)
         fitting = chosen(widely, schemas)
-        return widely if fitting is None else planned(parsed, fitting, terms)
+        known = widest(schemas) if fitting is None else fitting
+        within = parsed.options.within
+        if within is None:
+            return widely if fitting is None else planned(parsed, known, terms)
+        most = terms.epsilon if parsed.options.epsilon is None else parsed.options.epsilon
+        return aimed(lambda epsilon: planned(parsed, known, terms, epsilon), most, within, self.second)
+
+    def after(
+        self, first: AskPlan, answer: Answer, schemas: Mapping[str, Schema], terms: Terms
+    ) -> Ask | None:
+        """The second question, if this one was the first of two: what it spends follows from what was released."""
+        if first.aim is None or not first.aim.steps or self.second is not None:
+            return None
+        parsed = parse(self.sql)
+        known = chosen(planned(parsed, widest(schemas), terms), schemas) or widest(schemas)
+        return Ask(self.sql, further(lambda epsilon: planned(parsed, known, terms, epsilon), first, answer))
 
 
-def planned(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan:
-    """The plan of a question about tables whose bounds are all known."""
+def planned(
+    parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms, spent: Fraction | None = None
+) -> AskPlan:
+    """The plan of a question about tables whose bounds are all known; it spends what it says, or what it is told to."""
     question = asked(parsed.select, schemas, parsed.options.clause)
     hidden = terms.smallest_group if question.keys else None
     bounded = bound(question, count_rows=hidden is not None)
     options = parsed.options
     rows = question.relation.rows
-    epsilon = terms.epsilon if options.epsilon is None else options.epsilon
+    epsilon = spent or options.epsilon or terms.epsilon
     delta = terms.delta if options.delta is None else options.delta
     naming, left = None, delta
     if question.found:

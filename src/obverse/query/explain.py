@@ -56,6 +56,14 @@ def explain(plan: AskPlan) -> str:
             f"±           {stated.name}  ± {stated.margin:,.4g} in {stated.confidence:.0%} of runs{note}"
         )
     lines += [f"bias        {bias}" for bias in expected(plan)]
+    if plan.aim is not None and plan.aim.steps:
+        most = f"ε = {float(plan.aim.most):.7g}"
+        lines.append(
+            f"then        what ± {plan.aim.within} of the numbers found so takes, up to {most} in all, charged"
+        )
+        lines.append(
+            "            before it is read; if that is not enough, all of it, and the answer says so"
+        )
     return "\n".join([*lines, f"cost        {cost(plan.guarantee)}; nothing was read, nothing charged"])
 
 

@@ -29,6 +29,15 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Aim:
+    """A ± that was asked for, the most ε that may be spent on it, and whether that takes two steps."""
+
+    within: Within
+    most: Fraction
+    steps: bool = False
+
+
+@dataclass(frozen=True)
 class Clause:
     """BigQuery's privacy clause beyond ε and δ: bounds on what one person adds, and which groups are named."""
 

@@ -26,6 +26,7 @@ from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
 from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, NoisyTotal, whole_loss
 from obverse.query.kept import Form, Group, by_value, form
+from obverse.query.options import Aim
 from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
 from obverse.query.resolve import Order, Question
@@ -60,6 +61,7 @@ class AskPlan:
     naming: Naming | None = None
     delta: Fraction = Fraction(0)
     fresh: bool = False
+    aim: Aim | None = None
     kind: Kind = "answer"
 
     @property
@@ -232,7 +234,7 @@ class AskPlan:
 
         `off` says how far a group's total is off, where it is not this plan's own noise.
         """
-        question, stated = self.question, Stated(confidence, off or self._off)
+        question, stated = self.question, Stated(confidence, off or self.noise)
         lines = [(self._row(shown), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
@@ -275,7 +277,7 @@ class AskPlan:
         asked = self.question.items[item]
         if asked.end is None:
             return value(asked.tree, row)
-        around = self._around(item, row, steps, stated)
+        around = self.around(item, row, steps, stated)
         if around is None or not isinstance(value(asked.tree, row), int | Fraction):
             return None
         end = around.low if asked.end == "low" else around.high
@@ -287,11 +289,11 @@ class AskPlan:
         """How far the noise may have moved a number."""
         if isinstance(found, bool) or self.question.items[item].end is not None:
             return None
-        return margin(found, self._around(item, row, steps, stated))
+        return margin(found, self.around(item, row, steps, stated))
 
-    def _around(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Range | None:
+    def around(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Range | None:
         """Where a number was before the noise: all its totals hold together with this confidence."""
-        used = self._used[item]
+        used = self.used[item]
         if not used:
             return None
         each = float(1 - (1 - stated.confidence) / len(used))
@@ -306,11 +308,11 @@ class AskPlan:
         around = [recipe.range(ranges) for recipe in self.recipes]
         return reach(self.question.items[item].tree, row, around)
 
-    def _off(self, place: int, row: Row, confidence: float) -> Fraction | None:
+    def noise(self, place: int, row: Row, confidence: float) -> Fraction | None:
         return self.numbers[place].margin(confidence, row.parts)
 
     @cached_property
-    def _used(self) -> tuple[frozenset[int], ...]:
+    def used(self) -> tuple[frozenset[int], ...]:
         """The totals that each column depends on."""
         used = []
         for item in self.question.items:

@@ -67,9 +67,11 @@ def notes(answered: Answered) -> list[str]:
     if receipt.again:
         paid = f"asked before: the same answer, free (it {paid})"
     from obverse.query.bias import told
+    from obverse.query.within import kept_to
 
     *said, last = answered.plan.notes
-    return [paid, *said, f"{last}; receipt {receipt.number}", *told(answered.plan)]
+    aim = kept_to(answered.plan, answered.value)
+    return [paid, *aim, *said, f"{last}; receipt {receipt.number}", *told(answered.plan)]
 
 
 def cost(loss: Loss) -> str:
