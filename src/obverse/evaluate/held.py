@@ -220,7 +220,8 @@ def _dated(table: pa.Table, like: pa.Table) -> pa.Table:
 def comparable(release: pa.Table, people: pa.Table) -> None:
     """Refuse a release whose numbers are not of the people's kind or unit, before they are compared as if they were.
 
-    Numbers of one unit overlap: the middle nine tenths of a column lie nowhere wholly above or below the other's.
+    Numbers of one unit overlap: the middle nine tenths of a column lie nowhere wholly above or below the other's. One
+    number for nearly all is a cell that was blanked, and no unit.
     """
     for name in release.column_names:
         ours, theirs = (counted(table[name].combine_chunks()) for table in (release, people))
@@ -230,7 +231,7 @@ def comparable(release: pa.Table, people: pa.Table) -> None:
             continue
         spans = [pc.quantile(each, [0.05, 0.95]).to_pylist() for each in (ours, theirs)]
         (low, high), (least, most) = spans
-        if None not in (low, least) and (low > most or least > high):
+        if None not in (low, least) and low < high and (low > most or least > high):
             raise BadSource(
                 f"{name} is in another unit, or is something else, in the release than among the people: the middle "
                 "nine tenths of its numbers do not overlap"
