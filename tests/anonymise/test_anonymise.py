@@ -270,6 +270,14 @@ def test_the_page_is_for_the_curator_and_the_facts_quote_no_row():
     assert made.page not in repr(made) and "n1" not in repr(made.facts)
 
 
+def test_the_page_says_how_columns_look_and_what_was_reached_unasked():
+    """Worked by hand: two classes of two; each has one gout or flu of two, so t = 0.25 … and β = 1."""
+    table = pa.table({"age": pa.array([20, 21, 40, 41], pa.int64()), "s": ["flu", "none", "gout", "none"]})
+    page = release(table, ("age",), ("s",), k=2).page
+    assert "age: 2 wider labels, the commonest 20-21; 0.0% of the rows show their value" in page
+    assert "s: distinct 2, entropy 2, alpha 0.5, t 0.25, beta 1, delta inf" in page
+
+
 def test_suppression_is_bounded_and_the_kept_rows_keep_the_promise():
     table = sample(100)
     made = release(table, QUASI, k=5, how="lattice", suppress=0.1)

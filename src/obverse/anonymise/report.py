@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,13 +10,15 @@ import pyarrow as pa
 
 from obverse.anonymise.codes import encode, group
 from obverse.anonymise.items import collect
-from obverse.anonymise.measure import Figures, histograms, worst
+from obverse.anonymise.measure import Figures, histograms, measure, worst
+from obverse.anonymise.rules import Rule
 from obverse.anonymise.search import Classes
 
 if TYPE_CHECKING:
     from obverse.anonymise.anonymise import AnonymisePlan
 
 COMPARING = ("t", "beta", "enhanced-beta", "delta")
+CLASS = "\0class"
 Facts = tuple[tuple[str, str], ...]
 
 
@@ -40,6 +43,10 @@ def page(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figure
     """For the curator's eyes only: what an attacker still learns, and what stood in the way of more."""
     lines = [f"# {plan.schema.name}, anonymised: for the curator's eyes only", ""]
     lines += [f"{name}: {value}" for name, value in facts(plan, classes, figures)]
+    lines += ["", "## How the columns were generalised"]
+    lines += [_labels(classes, j, name) for j, name in enumerate(plan.quasi)]
+    lines += ["", "## What was reached, asked or not"]
+    lines += _reached(plan, table, classes) or ["no column is sensitive"]
     lines += ["", "## What an attacker still learns"]
     lines += [line for name in plan.sensitive for line in _learned(table, classes, name)] or [
         "no column is sensitive"
@@ -55,6 +62,31 @@ def page(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figure
         gone = np.flatnonzero(~classes.keep)
         lines += ["", "## Suppressed rows, as they were read", ", ".join(str(row + 1) for row in gone[:1000])]
     return "\n".join(lines) + "\n"
+
+
+def _labels(classes: Classes, j: int, name: str) -> str:
+    """How a column's values look now, and how many rows still show theirs."""
+    if classes.exact[j]:
+        return f"{name}: every value as it was"
+    tests, which = classes.recoding.tests[j], classes.which[j][classes.keep]
+    counts = np.bincount(which, minlength=len(tests))
+    wide = np.array([test.any or test.low is not None or len(test.among) > 1 for test in tests])
+    common = tests[int(np.argmax(np.where(wide, counts, -1)))].label
+    own = counts[~wide].sum() / max(1, counts.sum())
+    return f"{name}: {int(wide.sum())} wider labels, the commonest {common}; {own:.1%} of the rows show their value"
+
+
+def _reached(plan: AnonymisePlan, table: pa.Table, classes: Classes) -> list[str]:
+    """Every model's figure on every sensitive column by itself, among the rows that are kept."""
+    kept = table.filter(pa.array(classes.keep))
+    kept = kept.append_column(CLASS, pa.array(classes.number[classes.keep]))
+    lines = []
+    for name in plan.sensitive:
+        rules = [Rule(kind, name, 1) for kind in ("distinct", "entropy", "alpha", "t")]
+        rules += [Rule(kind, name, inf) for kind in ("beta", "delta")]
+        found = measure(kept, (CLASS,), rules, sensitive=[name]).rules
+        lines.append(f"{name}: " + ", ".join(f"{rule.kind} {figure:.4g}" for rule, figure, _ in found))
+    return lines
 
 
 def _both(plan: AnonymisePlan, table: pa.Table, classes: Classes, figures: Figures) -> list[str]:

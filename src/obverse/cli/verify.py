@@ -123,7 +123,7 @@ def _rules(args: Namespace, sensitive: tuple[str, ...]) -> tuple[Rule, ...]:
         rules += [Rule("distinct", name, args.l if args.l is not None else 1)]
         rules += [Rule("entropy", name, 1), Rule("alpha", name, 1)]
         rules += [Rule("t", name, args.t if args.t is not None else 1, distance=args.distance)]
-        rules += [Rule("enhanced-beta", name, float("inf")), Rule("delta", name, float("inf"))]
+        rules += [Rule("beta", name, float("inf")), Rule("delta", name, float("inf"))]
     return tuple(rules)
 
 
