@@ -42,6 +42,24 @@ def test_json_and_csv_hold_the_same_numbers(census: Path, capsys: pytest.Capture
     assert facts["columns"] == ["sex", "n"] and rows[0] == ["sex", "n", "n ±"]
     assert [[row[0], int(row[1])] for row in rows[1:]] == facts["rows"]
     assert (facts["cost"], facts["again"], facts["confidence"]) == ("ε = 0.5", False, 0.95)
+    assert facts["bias"] == []
+
+
+def test_what_was_learnt_is_shown_again_for_nothing(census: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = census / "census.toml"
+    settings.write_text(settings.read_text().replace(", low = 0, high = 5_000", ""))
+    assert main(["register", "people"]) == 2 and "nothing was learnt of people yet" in capsys.readouterr().err
+    assert main(["register", "people", "--epsilon", "much"]) == 2
+    capsys.readouterr()
+    first = said(capsys, "register", "people", "--epsilon", "0.5", "--columns", "capital-loss")
+    assert "capital-loss is expected to lie in 0 …" in first and "cost ε = 0.5, once; receipt" in first
+    again = said(capsys, "register", "people", "--epsilon", "0.5", "--columns", "capital-loss")
+    assert "asked before: free" in again
+    assert said(capsys, "register", "people").splitlines()[:9] == first.splitlines()[:9]
+    facts = json.loads(said(capsys, "preview", 'SELECT SUM("capital-loss") FROM people', "--json"))
+    assert -0.5 < facts["bias"][0]["share"] <= 0
+    (census / "adult.csv").write_bytes((census / "adult.csv").read_bytes() + b"")
+    assert "an earlier version of the data" in said(capsys, "register", "people")
 
 
 def test_a_question_comes_from_standard_input(

@@ -175,6 +175,7 @@ def test_it_is_charged_once_kept_and_found_by_whoever_opens_the_settings_later(c
             curator.learnt("nowhere")
     with obverse.open(clinic) as later:
         assert later.learnt("t") == first.value and not later.stale("t")
+        assert "each question chooses its own from what was learnt" in str(later.tell("DESCRIBE t"))
         answer = later.ask("DP-SELECT 1 COUNT(*), AVG(pay) FROM t")
         assert "bias of the bounds, expected: COUNT(*)  −" in str(answer)
         (clinic.parent / "t.arrow").touch()
@@ -265,7 +266,12 @@ def test_the_sum_and_the_count_of_an_average_are_scaled_by_the_same_weight(tmp_p
     )
     held = replace(held, columns=columns)
     tables = engine(rows, held)
-    for sql in ("SELECT AVG(pay) FROM t", "SELECT age, AVG(pay) FROM t GROUP BY age HAVING age = 30"):
+    for sql in (
+        "SELECT AVG(pay) FROM t",  # by ranks
+        "SELECT AVG(pay) FROM t WHERE visits = 1",  # by scaling
+        "SELECT age, AVG(pay) FROM t WHERE visits = 1 GROUP BY age HAVING age = 30",
+        "SELECT age, AVG(pay) FROM t GROUP BY age HAVING age = 30",
+    ):
         plan = asked(f"DP-{sql.replace('SELECT', 'SELECT 1000', 1)}", {"t": held})
         answer = plan.run(tables, Keyed("weights"))
         assert answer.rows[0][-1] == pytest.approx((99 * 10 + 11 * 90) / 110, abs=0.2)

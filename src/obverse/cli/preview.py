@@ -42,7 +42,10 @@ def run(args: Namespace) -> int:
     if not args.json:
         print(preview)
         return 0
+    from dataclasses import asdict
+
     from obverse.loss.loss import Loss
+    from obverse.query.bias import expected
     from obverse.query.show import cost
 
     promised = preview.guarantee
@@ -51,5 +54,6 @@ def run(args: Namespace) -> int:
         {"name": each.name, "margin": each.margin, "confidence": each.confidence, "note": each.note}
         for each in preview.accuracy
     ]
-    print(json.dumps({"cost": price, "accuracy": accuracy}, ensure_ascii=False))
+    bias = [asdict(each) for each in expected(preview.plan)]
+    print(json.dumps({"cost": price, "accuracy": accuracy, "bias": bias}, ensure_ascii=False))
     return 0

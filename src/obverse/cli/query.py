@@ -67,6 +67,9 @@ def _tell(told: str, args: Namespace) -> int:
 
 
 def _facts(answered: Answered) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from obverse.query.bias import expected
     from obverse.query.show import cost, holds_for
 
     return {
@@ -79,6 +82,7 @@ def _facts(answered: Answered) -> dict[str, object]:
         "cost": cost(answered.loss),
         "protects": holds_for(answered),
         "synthetic": answered.synthetic,
+        "bias": [asdict(bias) for bias in expected(answered.plan)],
         "again": answered.receipt.again,
         "receipt": answered.receipt.number,
     }

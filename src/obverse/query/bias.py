@@ -44,17 +44,17 @@ def _percent(share: float, sign: str = "-") -> str:
     return f"{100 * share:{sign}.2g} %".replace("-", "−")
 
 
-def expected(plan: AskPlan) -> tuple[Bias, ...]:
-    """What is expected to be missing of each aggregate from which bounds take anything."""
+def expected(plan: object) -> tuple[Bias, ...]:
+    """What is expected to be missing of each aggregate from which bounds take anything; of no other plan anything."""
+    if not isinstance(plan, AskPlan):
+        return ()
     pairs = zip(plan.question.aggregates, plan.recipes, strict=True)
     found = (_expected(plan, aggregate.text, recipe) for aggregate, recipe in pairs)
     return tuple(bias for bias in found if bias is not None)
 
 
 def told(plan: object) -> list[str]:
-    """The same as lines below an answer or a preview; of what is no question nothing is expected."""
-    if not isinstance(plan, AskPlan):
-        return []
+    """The same as lines below an answer or a preview."""
     return [f"bias of the bounds, expected: {bias}" for bias in expected(plan)]
 
 

@@ -122,7 +122,9 @@ def describe(name: str, schemas: Mapping[str, Schema]) -> str:
     if schema is None:
         close = hint(name[:80], tuple(schemas)).replace("; it has", "; declared are")
         raise BadQuestion(f"there is no table {name[:80]}{close}")
-    lines = [(column.name, column.type.value, _role(column), _values(column)) for column in schema.columns]
+    lines = [
+        (column.name, column.type.value, _role(column), _values(schema, column)) for column in schema.columns
+    ]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     shown = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
     return "\n".join([f"{schema.name}: {_whose(schema)}", *shown])
@@ -139,11 +141,13 @@ def _whose(schema: Schema) -> str:
     return f"protects {schema.protects}; how many rows of one person count {learnt}"
 
 
-def _values(column: Column) -> str:
+def _values(schema: Schema, column: Column) -> str:
     if column.categories is not None:
         return f"one of {', '.join(str(each) for each in column.categories)}"
     if column.bounded:
         return f"{_end(column.low)} … {_end(column.high)}"
+    if schema.learnt is not None and schema.learnt.sizes(column.name) is not None:
+        return "no bounds; each question chooses its own from what was learnt"
     return "no bounds"
 
 
