@@ -27,7 +27,19 @@ from obverse.query.weights import Key, Published, Told, Untold, step
 from obverse.release import Accuracy, Kind
 
 Whole = tuple[Key, frozenset[int]]
-KNOWN = {"relation", "where", "keys", "aggregates", "items", "having", "order", "limit", "offset", "sets"}
+QUESTION = {"relation", "where", "keys", "aggregates", "items", "having", "order", "limit", "offset", "sets"}
+PLAN = {
+    "text",
+    "question",
+    "noisy",
+    "recipes",
+    "confidence",
+    "smallest_group",
+    "nonnegative",
+    "delta",
+    "fresh",
+    "kind",
+}
 
 
 @dataclass(frozen=True)
@@ -142,10 +154,13 @@ def _fits(plan: AskPlan, release: PublishPlan) -> None:
     plain = plan.naming is None and all(isinstance(each, NoisyTotal) for each in plan.noisy)
     if not same or not plain or any(each.measure.distinct or each.measure.people for each in plan.noisy):
         raise Untold
-    if any(
-        each.default != getattr(question, each.name) for each in fields(Question) if each.name not in KNOWN
-    ):
+    if _says(question, QUESTION) or _says(plan, PLAN):
         raise Untold  # a clause that came later, of which nothing is known here
+
+
+def _says(asked: Question | AskPlan, known: set[str]) -> bool:
+    """Whether it says anything beyond what is known here, such as a clause that came later."""
+    return any(each.name not in known and getattr(asked, each.name) != each.default for each in fields(asked))
 
 
 def _apart_from_bounds(relation: Relation) -> tuple[object, ...]:
