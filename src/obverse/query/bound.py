@@ -62,22 +62,28 @@ class Bounded:
 
 def bound(question: Question, count_rows: bool) -> Bounded:
     """Measures and recipes for every aggregate; with `count_rows` also the rows of each group."""
-    wanted: dict[str, tuple[int, Wanted]] = {}
+    wanted: dict[Wanted, int] = {}
+    meant: dict[str, int] = {}
     numbers = 0
 
     def place(each: Wanted) -> int:
         """The place of its first number among all that are released."""
         nonlocal numbers
-        meant = told(each)
-        if meant not in wanted:
-            wanted[meant] = numbers, each
-            numbers += width(each)
-        return wanted[meant][0]
+        if each in wanted:
+            return wanted[each]
+        if wanted:  # one alone is like no other
+            meant.update({} if meant else {told(known): at for known, at in wanted.items()})
+            at = meant.setdefault(told(each), numbers)
+            if at < numbers:
+                return at
+        wanted[each] = numbers
+        numbers += width(each)
+        return wanted[each]
 
     if count_rows:
         place(Measure(None, 1, 1))
     recipes = tuple(_recipe(question, aggregate, place) for aggregate in question.aggregates)
-    return Bounded(tuple(each for _, each in wanted.values()), recipes)
+    return Bounded(tuple(wanted), recipes)
 
 
 def width(wanted: Wanted) -> int:

@@ -174,7 +174,7 @@ def _before(tokens: list[Token]) -> tuple[list[Token], Options]:
         token = tokens[at]
         kind = token.token_type
         depth += (kind in _CLOSING) - (kind in _OPENING)
-        width = _head(tokens, at)
+        width = _head(tokens, at) if kind is TokenType.VAR and token.text[:2].lower() == "dp" else 0
         clause = kind is TokenType.SELECT and _is_clause(tokens, at)
         if not (width or clause):
             continue
@@ -190,10 +190,7 @@ def _before(tokens: list[Token]) -> tuple[list[Token], Options]:
 
 def _head(tokens: list[Token], at: int) -> int:
     """How many tokens DP-SELECT takes here; 0 if it does not stand here."""
-    token = tokens[at]
-    if token.token_type is not TokenType.VAR:
-        return 0
-    word = token.text.lower()
+    word = tokens[at].text.lower()
     if word == "dp_select":
         behind = (
             at and tokens[0].token_type is TokenType.WITH and tokens[at - 1].token_type is TokenType.R_PAREN

@@ -15,7 +15,7 @@ Where no rule applies, only the very same expression is the same. When in doubt,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -43,11 +43,11 @@ def told(thing: object, names: Names = NOTHING) -> str:
         return meaning(thing, names)
     if isinstance(thing, tuple):
         return f"({', '.join([told(each, names) for each in thing])})"
-    if is_dataclass(thing) and any(
-        isinstance(part, exp.Expr | tuple) or is_dataclass(part) for part in vars(thing).values()
-    ):
-        parts = [f"{name}={told(part, names)}" for name, part in vars(thing).items()]
-        return f"{type(thing).__name__}({', '.join(parts)})"
+    parts = vars(thing) if hasattr(thing, "__dataclass_fields__") else {}
+    for part in parts.values():
+        if isinstance(part, (exp.Expr, tuple)) or hasattr(part, "__dataclass_fields__"):
+            each = [f"{name}={told(value, names)}" for name, value in parts.items()]
+            return f"{type(thing).__name__}({', '.join(each)})"
     return repr(thing)
 
 

@@ -58,7 +58,7 @@ def parse(sql: str) -> Parsed:
     if kept and kept[0].token_type not in STARTS:
         raise BadQuestion(_changes(kept[0].text))
     kept = bounds_as_calls(kept, said.clause)
-    return Parsed(_select(kept, sql), said, " ".join([_spelt(token) for token in kept]))
+    return Parsed(_select(dialect, kept, sql), said, " ".join([_spelt(token) for token in kept]))
 
 
 def _checked(tokens: list[Token]) -> list[Token]:
@@ -82,9 +82,9 @@ def _changes(word: str) -> str:
     )
 
 
-def _select(tokens: list[Token], sql: str) -> exp.Select:
+def _select(dialect: DuckDB, tokens: list[Token], sql: str) -> exp.Select:
     try:
-        trees = [tree for tree in DuckDB().parser().parse(tokens, sql) if tree is not None]
+        trees = [tree for tree in dialect.parser().parse(tokens, sql) if tree is not None]
     except STUMBLES as error:
         raise BadQuestion(f"{NOT_SQL}: {_place(error)}") from None
     if not trees:

@@ -105,7 +105,7 @@ def unmarked(name: str) -> str:
 
 def quoted(name: str) -> exp.Column:
     """A column by its name in the engine."""
-    return exp.column(exp.to_identifier(name, quoted=True))
+    return exp.column(exp.to_identifier(name, quoted=True), copy=False)
 
 
 def table(schema: Schema, alias: str, *, sampled: bool = False) -> Relation:
