@@ -29,7 +29,8 @@ from obverse.mechanisms.permute_and_flip import PermuteAndFlip
 from obverse.noise.entropy import Entropy, Keyed
 from obverse.query.answer import Answer
 from obverse.query.choose import Naming
-from obverse.query.plan import AskPlan, Group, _folded
+from obverse.query.groups import folded
+from obverse.query.plan import AskPlan, Group
 
 PLANS = 10_000
 Held = Mapping[str, list[Row]]
@@ -128,7 +129,7 @@ class Everywhere(AskPlan):
         assert isinstance(entropy, Watcher)
         entropy.counted = counted
         keys = len(self.question.keys)
-        found = {_folded(row[:keys]) for select in self.reads for row in tables.run(select)}
+        found = {folded(row[:keys]) for select in self.reads for row in tables.run(select)}
         return tuple(sorted(found, key=repr))
 
     def present(

@@ -26,7 +26,8 @@ from obverse.errors import BadQuestion
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.create import request
-from obverse.query.plan import AskPlan, _folded, _within
+from obverse.query.groups import folded, within
+from obverse.query.plan import AskPlan
 from obverse.query.register import Register
 from obverse.release import Terms
 from obverse.synthesise.measure import Read
@@ -373,11 +374,11 @@ def inputs(plan: AskPlan, tables: Tables) -> list[list[tuple[object, ...]]]:
     selects = [(select, len(keys)) for _, select in (*plan.selects, *plan.histograms)]
     selects += [(select, len(keys) + 1) for _, select in plan.choices]
     if plan.naming is not None:
-        rows, where = plan.question.relation.rows, _within(plan.question)
+        rows, where = plan.question.relation.rows, within(plan.question)
         selects.append((plan.naming.select(rows, where, keys, ()), len(keys)))
     return [
         sorted(
-            ((*_folded(row[:held]), *(int(cell or 0) for cell in row[held:])) for row in tables.run(select)),
+            ((*folded(row[:held]), *(int(cell or 0) for cell in row[held:])) for row in tables.run(select)),
             key=repr,
         )
         for select, held in selects

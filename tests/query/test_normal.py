@@ -15,7 +15,8 @@ from obverse.engines.duckdb import open_tables
 from obverse.errors import BadQuestion
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
-from obverse.query.plan import AskPlan, _folded
+from obverse.query.groups import folded
+from obverse.query.plan import AskPlan
 from obverse.release import Terms
 from tests.engines.questions import AGAINST, Questions, schemas, written
 
@@ -161,7 +162,7 @@ def test_what_may_come_to_something_else_is_another_question(
 def exact(made: AskPlan, tables: Tables) -> object:
     """All that goes into the noise, in the order it is kept in."""
     groups = made.groups() if made.naming is None else _present(made, tables)
-    places = {_folded(group): place for place, group in enumerate(groups)}
+    places = {folded(group): place for place, group in enumerate(groups)}
     found = {**made._totals(places, tables), **made._values(places, tables), **made._counts(places, tables)}
     by_number = [found[place] for place, each in enumerate(made.noisy) for _ in range(each.width)]
     return sorted(
@@ -176,7 +177,7 @@ def _plain(held: object) -> object:
 
 def _present(made: AskPlan, tables: Tables) -> tuple[tuple[object, ...], ...]:
     found = {row[: len(made.question.keys)] for _, select in made.selects for row in tables.run(select)}
-    return tuple(_folded(group) for group in found if None not in group)
+    return tuple(folded(group) for group in found if None not in group)
 
 
 SWAPS = (

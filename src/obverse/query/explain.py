@@ -82,7 +82,9 @@ def _bounds(plan: AskPlan) -> list[str]:
 
 
 def _groups(plan: AskPlan) -> str:
-    if plan.naming is None:
+    if plan.question.looked_up:
+        said = "those of a public table, each answered, empty ones too"
+    elif plan.naming is None:
         said = f"{len(plan.groups()):,}, each answered, empty ones too"
     else:
         said = f"found in the data, named where enough people are in them; {cost(plan.naming.loss)}"

@@ -17,7 +17,8 @@ from sqlglot import exp
 from obverse.data.schema import Category, Type
 from obverse.errors import BadQuestion
 from obverse.query.aggregates import is_aggregate
-from obverse.query.typed import DATE, Read, Typed, shown, written
+from obverse.query.relation import Relation, quoted
+from obverse.query.typed import DATE, Typed, shown, written
 
 MOST_GROUPS = 1_000_000
 MOST_SETS = 64
@@ -27,11 +28,15 @@ _Set = tuple[exp.Expr, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """One GROUP BY expression and every value it may take; None where its values are to be found in the data."""
+    """One GROUP BY expression and every value it may take.
+
+    Where that is None its values are those of a public table, which `public` selects, or to be found in the data.
+    """
 
     sql: exp.Expr
     domain: tuple[Category, ...] | None
     type: Type | None = None
+    public: exp.Select | None = None
 
     @property
     def members(self) -> list[exp.Expr]:
@@ -48,19 +53,21 @@ class Grouping:
     sets: tuple[Kept, ...] = (frozenset(),)
 
 
-def grouping(select: exp.Select, read: Read) -> Grouping:
-    """What a SELECT groups by."""
+def grouping(select: exp.Select, relation: Relation, *, found: bool = False) -> Grouping:
+    """What a SELECT groups by; all groups are `found` in the data, if that is wanted, whatever is known of them."""
     group = select.args.get("group")
     if group is None:
         return Grouping()
     keys: dict[exp.Expr, Key] = {}
 
     def place(node: exp.Expr) -> int:
-        key = read(named(node, select))
+        key = relation.reader(named(node, select))
         if key.literal:
             raise BadQuestion("GROUP BY a constant makes one group of all: leave it out")
         sql = one_zero(key)
-        keys.setdefault(sql, Key(sql, _domain(key), key.type))
+        if sql not in keys:
+            domain = None if found else _domain(key)
+            keys[sql] = Key(sql, domain, key.type, None if found or domain else _public(sql, relation))
         return list(keys).index(sql)
 
     sets = [frozenset(place(node) for node in each) for each in _sets(group, select)]
@@ -118,6 +125,21 @@ def _members(node: exp.Expr) -> _Set:
 
 def _domain(key: Typed) -> tuple[Category, ...] | None:
     return key.days.members() if key.type is Type.DATE and key.days is not None else key.domain
+
+
+def _public(sql: exp.Expr, relation: Relation) -> exp.Select | None:
+    """The values that an expression over columns of one public table has there: no row that is joined has another."""
+    fields = {field.typed.sql: field for field in relation.fields}
+    used = {column: fields.get(column) for column in sql.find_all(exp.Column)}
+    origins = {None if field is None else field.origin.rpartition(".")[0] for field in used.values()}
+    table = next((schema for schema in relation.schemas if schema.public and {schema.name} == origins), None)
+    if table is None:
+        return None
+    names = {column: field.origin.rpartition(".")[2] for column, field in used.items() if field is not None}
+    value = sql.copy().transform(lambda node: quoted(names[node]) if node in names else node)
+    known = exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
+    source = exp.Table(this=exp.to_identifier(table.name, quoted=True))
+    return exp.Select().select(value).distinct().from_(source).where(known)
 
 
 def one_zero(key: Typed) -> exp.Expr:

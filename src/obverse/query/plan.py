@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from math import isinf
 
 import numpy as np
@@ -18,13 +15,13 @@ from sqlglot import exp
 from obverse.data.bounding import Measure, Rows, apart, totals
 from obverse.data.picked import histogram
 from obverse.data.schema import Category
-from obverse.data.table import Cell as Held
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.mechanisms.lazily import Whole
 from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
 from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, NoisyTotal, whole_loss
+from obverse.query.groups import among, every_group, folded, known_groups, within
 from obverse.query.kept import Form, Group, by_value, form
 from obverse.query.options import Aim
 from obverse.query.recipes import Recipe
@@ -109,7 +106,7 @@ class AskPlan:
         """The SELECTs that count the rows of each value, each with the place of what is chosen by them."""
         rows, where, keys = self._read
         return tuple(
-            (place, totals(rows, _among(where, each), (*keys, each.value), (COUNTED,)))
+            (place, totals(rows, among(where, each), (*keys, each.value), (COUNTED,)))
             for place, each in enumerate(self.noisy)
             if isinstance(each, NoisyChoice)
         )
@@ -127,7 +124,7 @@ class AskPlan:
     @property
     def _read(self) -> tuple[Rows, exp.Expr | None, tuple[exp.Expr, ...]]:
         question = self.question
-        return question.relation.rows, _within(question), tuple(key.sql for key in question.keys)
+        return question.relation.rows, within(question), tuple(key.sql for key in question.keys)
 
     @cached_property
     def key(self) -> str:
@@ -152,11 +149,15 @@ class AskPlan:
 
     def groups(self) -> tuple[Group, ...]:
         """Every group that is answered, in the order of the declared values."""
-        return tuple(product(*(key.domain or () for key in self.question.keys)))
+        return known_groups(self.question)
 
     def run(self, tables: Tables, entropy: Entropy) -> Answer:
-        groups = self.groups() if self.naming is None else self._named(self.naming, tables, entropy)
-        places = {_folded(group): place for place, group in enumerate(groups)}
+        groups = (
+            every_group(self.question, tables)
+            if self.naming is None
+            else self._named(self.naming, tables, entropy)
+        )
+        places = {folded(group): place for place, group in enumerate(groups)}
         totals, values = self._totals(places, tables), self._values(places, tables)
         counts = self._counts(places, tables)
         released = []
@@ -173,7 +174,7 @@ class AskPlan:
         keys = len(self.question.keys)
         for which, select in self.selects:
             for row in tables.run(select):
-                place = places.get(_folded(row[:keys]))
+                place = places.get(folded(row[:keys]))
                 if place is not None:
                     for total, cell in zip(which, row[keys:], strict=True):
                         exact[total][place] = 0 if cell is None else int(cell)
@@ -186,7 +187,7 @@ class AskPlan:
         for which, select in self.histograms:
             held: list[list[tuple[int, int]]] = [[] for _ in places]
             for row in tables.run(select):
-                place, (value, count) = places.get(_folded(row[:keys])), row[keys:]
+                place, (value, count) = places.get(folded(row[:keys])), row[keys:]
                 if place is not None and value is not None:
                     held[place].append((int(value), int(count or 0)))
             pairs = [np.array(each, np.int64).reshape(-1, 2) for each in held]
@@ -203,7 +204,7 @@ class AskPlan:
             known = {value: at for at, value in enumerate(each.domain)}
             counts = np.zeros((len(places), len(known)), np.int64)
             for row in tables.run(select):
-                *group, value = _folded(row[:-1])
+                *group, value = folded(row[:-1])
                 place, at = places.get(tuple(group)), known.get(value)
                 if place is not None and at is not None:
                     counts[place, at] += int(row[-1] or 0)
@@ -217,7 +218,7 @@ class AskPlan:
         for at in naming.rounds:
             single = tuple(group[0] for group in said) if len(keys) == 1 else ()
             found = tables.run(naming.select(rows, where, keys, single))
-            units = {_folded(row[:-1]): int(row[-1] or 0) for row in found}
+            units = {folded(row[:-1]): int(row[-1] or 0) for row in found}
             ordered = sorted(units, key=by_value)
             named = naming.named(at, [units[group] for group in ordered], entropy)
             said += [group for group, is_named in zip(ordered, named, strict=True) if is_named]
@@ -330,37 +331,10 @@ class AskPlan:
 
     @property
     def _domains(self) -> list[Group] | None:
-        """Every value of each key; None where the groups are found in the data."""
-        return None if self.naming is not None else [key.domain or () for key in self.question.keys]
-
-
-def _within(question: Question) -> exp.Expr | None:
-    """Only rows of the groups that are answered count against a person's share, or towards a group that is found."""
-    rows = question.relation.rows
-    shared = rows.unit.column is not None and not rows.bounded
-    keys = question.keys if shared or question.found else ()
-    inside = [exp.In(this=key.sql, expressions=key.members) for key in keys if key.domain]
-    conditions = [exp.Paren(this=question.where)] if question.where is not None else []
-    return exp.and_(*conditions, *inside, copy=False) if conditions or inside else None
-
-
-def _among(where: exp.Expr | None, choice: NoisyChoice) -> exp.Expr:
-    """Of a person only rows with one of the values count against their share."""
-    known = exp.In(this=choice.value, expressions=[exp.convert(value) for value in choice.domain])
-    return known if where is None else exp.and_(where, known, copy=False)
-
-
-def _folded(group: tuple[Held, ...] | Group) -> Group:
-    """A key as every engine gives it, and as JSON keeps it: 3 and 3.0 are one group, true and 1 are not."""
-    return tuple(_plain(cell) for cell in group)
-
-
-def _plain(cell: object) -> Category:
-    if isinstance(cell, date):
-        return cell.isoformat()
-    if isinstance(cell, float | Decimal) and cell == int(cell):
-        return int(cell)
-    return cell  # type: ignore[return-value]
+        """Every value of each key; None where the groups are found in the data, or in a public table."""
+        if self.naming is not None or self.question.looked_up:
+            return None
+        return [key.domain or () for key in self.question.keys]
 
 
 Line = tuple[Row, tuple[int, ...]]

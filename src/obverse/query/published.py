@@ -151,7 +151,8 @@ def _fits(plan: AskPlan, release: PublishPlan) -> None:
     """The same rows of the same table, and nothing asked but totals."""
     question = plan.question
     same = _apart_from_bounds(question.relation) == _apart_from_bounds(release.relation)
-    plain = plan.naming is None and all(isinstance(each, NoisyTotal) for each in plan.noisy)
+    known = plan.naming is None and not question.looked_up
+    plain = known and all(isinstance(each, NoisyTotal) for each in plan.noisy)
     if not same or not plain or any(each.measure.distinct or each.measure.people for each in plan.noisy):
         raise Untold
     if _says(question, QUESTION) or _says(plan, PLAN):

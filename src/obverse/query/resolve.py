@@ -63,7 +63,12 @@ class Question:
     @property
     def found(self) -> bool:
         """Whether its groups are found in the data."""
-        return any(key.domain is None for key in self.keys)
+        return any(key.domain is None and key.public is None for key in self.keys)
+
+    @property
+    def looked_up(self) -> bool:
+        """Whether some of its groups are those of a public table."""
+        return not self.found and any(key.public is not None for key in self.keys)
 
 
 def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = False) -> Question:
@@ -79,8 +84,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
             "every table here is public: there is nobody to protect, so put the question to it directly"
         )
     where = select.args.get("where")
-    read = source.reader
-    grouped = grouping(select, (lambda node: replace(read(node), domain=None, days=None)) if found else read)
+    grouped = grouping(select, source, found=found)
     resolver = _Resolver(source.reader, grouped.keys, select)
     items: tuple[Item, ...] = ()
     for node in select.expressions:
