@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from obverse.tables.show import NOTE, crosstab, html
+from obverse.tables.show import NOTE, crosstab, html, page
 
 TABLE = pa.table(
     {
@@ -19,8 +19,14 @@ def test_a_crosstab_has_the_last_column_across():
 
 
 def test_html_escapes_labels_and_explains_marks():
-    page = html(TABLE, "a & b")
-    assert "&lt;b&gt;" in page and "<b>" not in page and "a &amp; b" in page and NOTE.split(";")[0] in page
+    made = html(TABLE, "a & b")
+    assert "&lt;b&gt;" in made and "<b>" not in made and "a &amp; b" in made and NOTE.split(";")[0] in made
+
+
+def test_a_file_of_its_own_says_how_its_letters_are_written():
+    """Without it a browser shows größe as grÃ¶ÃŸe."""
+    made = page(TABLE, "größe")
+    assert made.startswith("<!doctype html>") and '<meta charset="utf-8">' in made and "<title>größe<" in made
 
 
 def test_one_column_is_a_list():

@@ -15,6 +15,7 @@ from obverse.anonymise.items import Items, collect, headcount, histogram
 from obverse.anonymise.lattice import by_class
 from obverse.anonymise.rules import Rule, Rules, compile_rules, figures, set_overall
 from obverse.data.hierarchy import Ladder
+from obverse.data.schema import hint
 from obverse.errors import BadParameter
 
 
@@ -82,7 +83,7 @@ def measure(
     """The figures of a table, its labels taken as they are: equal labels are one class, missing is its own category."""
     for name in (*quasi, *sensitive):
         if name not in table.column_names:
-            raise BadParameter(f"there is no column {name}; there are {', '.join(table.column_names)}")
+            raise BadParameter(f"there is no column {name}{hint(name, tuple(table.column_names))}")
     if not len(table):
         return Figures(0, 0, 0)
     coded = [encode(name, table[name]) for name in quasi]

@@ -18,6 +18,7 @@ from obverse.anonymise.labels import contains
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.rules import Rule
 from obverse.data.hierarchy import Ladder
+from obverse.data.schema import hint
 from obverse.errors import BadParameter, Withheld
 
 MOST_NAMED = 20
@@ -58,7 +59,7 @@ def verify(
         raise BadParameter("name the quasi-identifiers: what an attacker may know of somebody")
     for name in (*quasi, *sensitive, *([who] if who else [])):
         if name not in table.column_names:
-            raise BadParameter(f"there is no column {name}; there are {', '.join(table.column_names)}")
+            raise BadParameter(f"there is no column {name}{hint(name, tuple(table.column_names))}")
     shown = _shown(table, quasi)
     kept = table.filter(pa.array(shown))
     persons = kept[who] if who else None

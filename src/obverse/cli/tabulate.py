@@ -105,7 +105,7 @@ def run(args: Namespace) -> int:
     from obverse.curator.curator import CURATOR, open_settings
     from obverse.query.show import cost
     from obverse.release import Syntactic
-    from obverse.tables.show import NOTE, crosstab, html
+    from obverse.tables.show import NOTE, crosstab, page
 
     named = Path(args.settings) if args.settings else found(args)
     with open_settings(named) as curator, Progress("tabulating"):
@@ -117,7 +117,7 @@ def run(args: Namespace) -> int:
     if not args.output:
         print("\n".join(crosstab(release.value)))
     elif args.output.endswith(".html"):
-        Path(args.output).write_text(html(release.value, f"by {'; '.join(args.by)}"), encoding="utf-8")
+        Path(args.output).write_text(page(release.value, f"by {'; '.join(args.by)}"), encoding="utf-8")
     else:
         from obverse.anonymise.files import write
 

@@ -34,11 +34,14 @@ def html(table: pa.Table, title: str = "") -> str:
     """An HTML table with its headings marked as such."""
     down, grid = _grid(table)
     caption = f"<caption>{escape(title)}</caption>" if title else ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in grid[0])
+    head = "".join(
+        f'<th scope="col" align="{"left" if place < down else "right"}">{escape(cell)}</th>'
+        for place, cell in enumerate(grid[0])
+    )
     body = "\n".join(
         "<tr>"
         + "".join(
-            f'<th scope="row">{escape(cell)}</th>'
+            f'<th scope="row" align="left">{escape(cell)}</th>'
             if place < down
             else f'<td align="right">{escape(cell)}</td>'
             for place, cell in enumerate(row)
@@ -47,7 +50,14 @@ def html(table: pa.Table, title: str = "") -> str:
         for row in grid[1:]
     )
     note = f"<p>{escape(NOTE)}</p>" if any(table["mark"].to_pylist()) else ""
-    return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>{note}\n"
+    rows = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+    return f"<table cellpadding=4>{caption}\n{rows}\n</table>{note}\n"
+
+
+def page(table: pa.Table, title: str = "") -> str:
+    """The same as a file of its own, in letters of any language."""
+    head = f'<!doctype html>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+    return head + html(table, title)
 
 
 def _grid(table: pa.Table) -> tuple[int, Grid]:
