@@ -261,3 +261,28 @@ def test_deep_nesting_is_planned_quickly_or_refused(known: Schema) -> None:
             planned(f"SELECT COUNT({asked}) FROM t", known)
         except BadQuestion:
             continue
+
+
+def test_the_first_and_last_days_that_an_engine_holds_fail_no_question(tmp_path: Path) -> None:
+    """Found by trying: DuckDB has no week for the first days it can hold, and says so with the day."""
+    days = pa.array([-(2**31) + 2, -2147483647, 2**31 - 3, 2**31 - 1, 0, None], pa.int32()).cast(pa.date32())
+    times = pa.array([-(2**63) + 3, -(2**63 - 1), 2**63 - 2, 2**63 - 1, 0, None], pa.int64()).cast(
+        pa.timestamp("us")
+    )
+    path = tmp_path / "t.arrow"
+    pyarrow.feather.write_feather(pa.table({"d": days, "s": times}), path)
+    known = Schema("t", str(path), (Column("d", Type.DATE), Column("s", Type.TIMESTAMP)))
+    engine = DuckDB([known])
+    parts = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOY", "DOW", "ISODOW", "HOUR", "MINUTE", "SECOND")
+    asked = [f"EXTRACT({part} FROM {when})" for part in parts for when in ("d", "s")]
+    asked += [f"YEAR(DATE_TRUNC('{unit}', {when}))" for unit in ("week", "quarter") for when in ("d", "s")]
+    asked += [
+        "DATE_DIFF('day', d, s)",
+        "DATE_DIFF('month', s, d)",
+        "YEAR(d + INTERVAL 36525 DAY)",
+        "YEAR(CAST(s AS DATE))",
+    ]
+    asked += ["YEAR(d - INTERVAL 1200 MONTH)", "DAY(GREATEST(d, CAST(s AS DATE)))", "d - CAST(s AS DATE)"]
+    for each in asked:
+        engine.run(planned(f"SELECT COUNT({each}) FROM t", known).reads[0])
+        engine.run(planned(f"SELECT COUNT(*) FROM t WHERE {each} > 3", known).reads[0])

@@ -61,7 +61,10 @@ def part(name: str, when: Typed, node: exp.Expr) -> Typed:
     interval = _PARTS[name]
     if name == "YEAR" and when.days is not None:
         interval = Fraction(when.days.low.year), Fraction(when.days.high.year)
-    sql = exp.Extract(this=exp.var(name), expression=when.sql)
+    days = (
+        _inside(when) if name == "WEEK" else when.sql
+    )  # of the first days that it holds DuckDB finds no week
+    sql = exp.Extract(this=exp.var(name), expression=days)
     return Typed(sql, Type.INTEGER, interval, whole_domain(interval) if interval else None, size=1e6)
 
 
