@@ -16,7 +16,7 @@ from obverse.data.files import declare, literal, locate, quote, run
 from obverse.data.forms import Form, copied
 from obverse.data.schema import Schema
 from obverse.data.table import USUAL, Limits, Row
-from obverse.engines._limits import within
+from obverse.engines._limits import Watch
 from obverse.engines._ranks import by_rank, proof, prove, proven, repeated, unfit
 from obverse.errors import BadSource, Withheld
 from obverse.noise.entropy import Secret
@@ -41,7 +41,7 @@ class DuckDB:
 
     def __init__(self, schemas: Iterable[Schema], *, secret: Secret = b"", limits: Limits = USUAL) -> None:
         self._schemas = {schema.name: schema for schema in schemas}
-        self._secret, self._limits = secret, limits
+        self._secret, self._limits, self._watch = secret, limits, Watch()
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")  # which a prompt or notebook would show
         self._prepared: dict[str, str] = {}
@@ -56,7 +56,7 @@ class DuckDB:
     def run(self, select: exp.Query) -> list[Row]:
         cursor = self._connection.cursor()
         try:
-            with within(self._limits.seconds, cursor.interrupt):
+            with self._watch.within(self._limits.seconds, cursor.interrupt):
                 return cursor.execute(self._sql(select)).fetchall()
         except duckdb.Error:
             raise Withheld(FAILED) from None

@@ -17,7 +17,7 @@ from obverse.data.files import Source, locate
 from obverse.data.forms import rank_column
 from obverse.data.schema import Column, Schema, Type, hint
 from obverse.data.table import USUAL, Limits, Row
-from obverse.engines._limits import within
+from obverse.engines._limits import Watch
 from obverse.engines._ranks import repeated, unfit
 from obverse.engines._said import SPACES, Said, letters
 from obverse.engines._write import Writer
@@ -62,7 +62,7 @@ class Spark:
     dialect = "spark"
 
     def __init__(self, schemas: Iterable[Schema], limits: Limits = USUAL) -> None:
-        self._limits = limits
+        self._limits, self._watch = limits, Watch()
         self._schemas = {schema.name: schema for schema in schemas}
         self._sources = {name: locate(schema.source) for name, schema in self._schemas.items()}
         if len({source.place for source in self._sources.values()}) != 1:
@@ -81,7 +81,7 @@ class Spark:
         tag = f"obverse-{next(ASKED)}"
         self._session.addTag(tag)
         try:
-            with within(self._limits.seconds, lambda: self._session.interruptTag(tag)):
+            with self._watch.within(self._limits.seconds, lambda: self._session.interruptTag(tag)):
                 found = self._session.sql(text).collect()
         except _failures():
             raise Withheld(FAILED) from None
