@@ -22,6 +22,7 @@ from obverse.engines._ranks import by_rank
 from obverse.engines.duckdb import DuckDB
 from obverse.errors import BadSource
 from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
 from obverse.release import Terms
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -165,3 +166,25 @@ def test_many_rows_get_the_same_ranks_each_time(tmp_path: Path) -> None:
     first = ranks(rows, known)
     assert first == ranks(rows, known)
     assert all(sorted(held) == list(range(len(held))) for held in first.values())  # type: ignore[type-var]
+
+
+def test_of_what_a_where_picks_scaling_loses_less_than_a_sample_drawn_before(tmp_path: Path) -> None:
+    """Half of the people have 2 rows and one in ten 200, at most 20 count, and a WHERE picks a tenth of all rows:
+    a sample drawn before loses over two fifths of them, scaling a twentieth at most. Exact, from fixed rows."""
+    counts = [(2, 8, 200)[0 if who % 2 else 2 if who % 10 == 0 else 1] for who in range(200)]
+    rows = [
+        replay.record(who, (who * 31 + i * 7) % 10, "f", 1.0)
+        for who, n in enumerate(counts)
+        for i in range(n)
+    ]
+    known = schema(tmp_path, Unit("id", rows=20))
+    held = tables(rows, known)
+    truth = sum(row["age"] == 3 for row in rows)
+    scaled = Ask("SELECT COUNT(*) FROM t WHERE age = 3").plan({"t": known}, Terms())
+    sampled = Ask("SELECT COUNT(*) FILTER (WHERE age = 3) FROM t").plan({"t": known}, Terms())
+    assert isinstance(scaled, AskPlan) and isinstance(sampled, AskPlan)
+    found = [
+        float(held.run(plan.selects[0][1])[0][0] or 0) * float(plan.noisy[0].grid)  # type: ignore[arg-type]
+        for plan in (sampled, scaled)
+    ]
+    assert found[0] < 0.6 * truth and found[1] > 0.95 * truth
