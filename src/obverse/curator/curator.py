@@ -115,7 +115,13 @@ class Curator:
         try:
             kept = self.ledger.kept(pending)
             if kept is None:
-                kept = self.ledger.keep(pending, plan.pack(plan.run(tables, self._entropy)))
+                fresh = plan.run(tables, self._entropy)
+                packed = plan.pack(fresh)
+                kept = self.ledger.keep(pending, packed)
+                if kept == packed and isinstance(
+                    plan, AskPlan
+                ):  # which is what it unpacks to, and shown already
+                    return Release(fresh, plan, pending.receipt())
         finally:
             receipt = pending.receipt()  # that it failed is an answer too, and leaves when it is paid for
         return Release(plan.unpack(kept), plan, receipt)
