@@ -148,7 +148,7 @@ def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits 
 
 
 def _hashed(select: exp.Query) -> exp.Query:
-    """The same, with each long list behind IN as a table: DuckDB looks up tables by hash, and tries lists one by one."""
+    """The same, with each long list behind IN as a table: DuckDB looks up tables by hash, and lists one by one."""
     if not any(len(node.expressions) > LONG for node in select.find_all(exp.In)):
         return select
     changed = select.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import count
 from socket import create_connection
@@ -67,7 +67,8 @@ class Spark:
         self._sources = {name: locate(schema.source) for name, schema in self._schemas.items()}
         if len({source.place for source in self._sources.values()}) != 1:
             raise BadSource("tables of two Sparks cannot be read together: one settings file each")
-        self._session = _session(next(iter(self._sources.values())).place)
+        self._place = next(iter(self._sources.values())).place
+        self._session = _session(self._place)
         self._tables: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         for table in self._schemas:
@@ -78,15 +79,11 @@ class Spark:
 
     def run(self, select: exp.Query) -> list[Row]:
         text = self._sql(select)
-        tag = f"obverse-{next(ASKED)}"
-        self._session.addTag(tag)
         try:
-            with self._watch.within(self._limits.seconds, lambda: self._session.interruptTag(tag)):
+            with self._watch.within(self._limits.seconds, self._stopping()):
                 found = self._session.sql(text).collect()
         except _failures():
             raise Withheld(FAILED) from None
-        finally:
-            self._session.removeTag(tag)
         return [tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in found]
 
     def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
@@ -125,6 +122,17 @@ class Spark:
         """A session of a cluster is its own; one within this process ends with the process: others may share it."""
         if next(iter(self._sources.values())).place.startswith(CONNECT):
             self._session.stop()
+
+    def _stopping(self) -> Callable[[], object]:
+        """What stops the question that this thread asks next, and none of another thread's."""
+        name = f"obverse-{next(ASKED)}"
+        if self._place.startswith("spark+sc://"):
+            self._session.clearTags()
+            self._session.addTag(name)
+            return lambda: self._session.interruptTag(name)
+        context = self._session.sparkContext
+        context.setJobGroup(name, "a question", interruptOnCancel=True)
+        return lambda: context.cancelJobGroup(name)
 
     def _sql(self, select: exp.Query) -> str:
         return Words(self._tables, self._schemas).query(select)[0]
