@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,20 +27,10 @@ from obverse.query.recipes import Recipe
 from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
 from obverse.query.resolve import Order, Question
 from obverse.query.rollup import Shown, rolled_up
+from obverse.query.stated import Off, Stated, bare
 from obverse.release import Accuracy, Kind
 
 COUNTED = Measure(None, 1, 1)
-
-
-Off = Callable[[int, Row, float], Fraction | None]
-
-
-@dataclass(frozen=True)
-class Stated:
-    """How sure each ± is, and how far a total of a group is off by then."""
-
-    confidence: Fraction
-    off: Off
 
 
 @dataclass(frozen=True)
@@ -235,7 +224,7 @@ class AskPlan:
 
         `off` says how far a group's total is off, where it is not this plan's own noise.
         """
-        question, stated = self.question, Stated(confidence, off or self.noise)
+        question, stated = self.question, Stated(confidence, off or self.noise, own=off is None)
         lines = [(self._row(shown), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
@@ -290,6 +279,9 @@ class AskPlan:
         """How far the noise may have moved a number."""
         if isinstance(found, bool) or self.question.items[item].end is not None:
             return None
+        if (bare := self._bare[item]) is not None:
+            width = stated.width(bare, row, float(stated.confidence))
+            return None if width is None else float(width)
         return margin(found, self.around(item, row, steps, stated))
 
     def around(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Range | None:
@@ -298,7 +290,7 @@ class AskPlan:
         if not used:
             return None
         each = float(1 - (1 - stated.confidence) / len(used))
-        margins = [stated.off(i, row, each) if i in used else Fraction(0) for i in range(len(self.numbers))]
+        margins = [stated.width(i, row, each) if i in used else Fraction(0) for i in range(len(self.numbers))]
         ranges = [
             Range(number - width, number + width)
             for number, width in zip(self._numbers(steps), margins, strict=True)
@@ -320,6 +312,10 @@ class AskPlan:
             places = {int(c.name) for c in item.tree.find_all(exp.Column) if c.table == "§aggregate"}
             used.append(frozenset(total for place in places for total in self.recipes[place].totals))
         return tuple(used)
+
+    @cached_property
+    def _bare(self) -> tuple[int | None, ...]:
+        return tuple(bare(item.tree, self.recipes) for item in self.question.items)
 
     def pack(self, value: Answer) -> bytes:
         kept = self.form.packed(self._domains, value.groups, value.totals)

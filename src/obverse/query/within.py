@@ -19,9 +19,10 @@ from sqlglot import exp
 from obverse.errors import BadQuestion
 from obverse.query.answer import Answer, Answering
 from obverse.query.options import EPSILON_RANGE, Aim, Within
-from obverse.query.plan import AskPlan, Stated
+from obverse.query.plan import AskPlan
 from obverse.query.recipes import Recipe, Total
 from obverse.query.released import Row
+from obverse.query.stated import Stated
 
 FIRST = Fraction(1, 16)
 FINE = 1 << 20  # ε is found to one part in so many of the most that may be spent
