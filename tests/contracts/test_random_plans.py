@@ -30,7 +30,7 @@ from obverse.noise.entropy import Entropy, Keyed
 from obverse.query.answer import Answer
 from obverse.query.choose import Naming
 from obverse.query.groups import folded
-from obverse.query.plan import AskPlan, Group
+from obverse.query.plan import AskPlan, Group, Off
 
 PLANS = 10_000
 Held = Mapping[str, list[Row]]
@@ -125,30 +125,31 @@ class Everywhere(AskPlan):
     """The same plan, which names every group that a row is in, so that the totals of all are seen."""
 
     def _named(self, naming: Naming, tables: Tables, entropy: Entropy) -> tuple[Group, ...]:
-        counted = super()._named(All(naming.mechanism, naming.sensitivity), tables, entropy)
         assert isinstance(entropy, Watcher)
-        entropy.counted = counted
-        keys = len(self.question.keys)
+        keys, read = len(self.question.keys), self._read
+        entropy.weighed = {
+            folded(row[:-1]): int(row[-1] or 0) for row in tables.run(naming.select(*read, ()))
+        }
         found = {folded(row[:keys]) for select in self.reads for row in tables.run(select)}
         return tuple(sorted(found, key=repr))
 
     def present(
-        self, groups: tuple[Group, ...], noisy: tuple[tuple[int, ...], ...], confidence: Fraction
+        self,
+        groups: tuple[Group, ...],
+        noisy: tuple[tuple[int, ...], ...],
+        confidence: Fraction,
+        off: Off | None = None,
     ) -> Answer:
         """How it would look is no matter here."""
         return Answer((), (), (), noisy, groups)
 
 
-class All(Naming):
-    def named(self, units: list[int], entropy: Entropy) -> list[bool]:
-        super().named(units, entropy)
-        return [True] * len(units)
-
-
 class Watcher(Recorder):
-    """Writes down also which groups had their units counted."""
+    """Writes down also by what groups are named."""
 
-    counted: tuple[Group, ...] = ()
+    def __init__(self) -> None:
+        super().__init__()
+        self.weighed: dict[Group, int] = {}
 
 
 def everywhere(plan: AskPlan) -> Everywhere:
@@ -162,14 +163,8 @@ def seen(plan: AskPlan, engine: DuckDB) -> Seen:
     """What each mechanism is given, by group."""
     watcher = Watcher()
     groups = plan.run(engine, watcher).groups
-    found: Seen = []
-    for mechanism, given in watcher.seen:
-        if plan.naming is not None and not found:
-            units = given[0] if given and isinstance(given[0], tuple) else given
-            found.append((mechanism, dict(zip(watcher.counted, units, strict=True))))
-        else:
-            found.append((mechanism, dict(zip(groups, given, strict=True))))
-    return found
+    given = [(mechanism, dict(zip(groups, values, strict=True))) for mechanism, values in watcher.seen]
+    return given if plan.naming is None else [(plan.naming, dict(watcher.weighed)), *given]
 
 
 def moved(here: Mapping[Group, Given], there: Mapping[Group, Given], mechanism: object) -> list[int]:
@@ -193,7 +188,9 @@ def _or_nothing(given: Given | None, beside: Given | None, mechanism: object) ->
 
 def too_far(plan: AskPlan, here: Seen, there: Seen) -> str:
     """What tells neighbours apart beyond what is charged; empty if nothing does."""
-    charged = [(each.mechanism, each.sensitivity) for each in (plan.naming, *plan.noisy) if each is not None]
+    charged = [(each.mechanism, each.sensitivity) for each in plan.noisy]
+    if plan.naming is not None:
+        charged.insert(0, (plan.naming, plan.naming.sensitivity))
     if not [m for m, _ in charged] == [m for m, _ in here] == [m for m, _ in there]:
         return "other noise than is charged for"
     for (mechanism, most), (_, mine), (_, theirs) in zip(charged, here, there, strict=True):
