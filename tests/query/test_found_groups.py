@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from obverse.data.schema import Column, Schema, Type, Unit
+from obverse.data.schema import Column, Neighbours, Schema, Type, Unit
 from obverse.engines.duckdb import DuckDB
 from obverse.errors import BadQuestion
+from obverse.mechanisms.weighted_names import WeightedNames
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
@@ -119,3 +121,16 @@ def test_a_group_of_one_person_is_not_named_in_ten_thousand_runs(tmp_path: Path)
         naming.named(at, [65536], Keyed(f"run {run}"))[0] for run in range(10_000) for at in naming.rounds
     )
     assert planned(schema).run(tables, Keyed("one")).rows == ()
+
+
+def test_two_who_are_exchanged_move_the_weights_by_no_more_than_both(tmp_path: Path) -> None:
+    unit = Unit("id", rows=20)
+    one, other = [(5000, f"{k}", 7) for k in range(12)], [(5000, key, 7) for key in ("3", "a", "z")]
+    for named in ((), ("3",)):
+        here, there = (weighed(tmp_path, [*BASE, *rows], unit, named) for rows in (one, other))
+        moved = [here.get(key, 0) - there.get(key, 0) for key in here.keys() | there.keys()]
+        schema, _ = engine(tmp_path, BASE, unit)
+        naming = planned(replace(schema, neighbours=Neighbours.REPLACE)).naming
+        assert naming is not None and isinstance(naming.mechanism, WeightedNames)
+        assert sum(each * each for each in moved) <= naming.sensitivity.l2_squared == 2 * 65536**2
+        assert naming.loss.epsilon(1e-6) <= 1

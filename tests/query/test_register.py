@@ -240,6 +240,8 @@ def test_declared_rows_stay_and_their_bias_is_told_where_it_was_learnt() -> None
     assert rows is not None and bias.share == pytest.approx(-rows.beyond(8) / rows.total)
     (unknown,) = expected(asked("SELECT COUNT(*) FROM t", known(None, Unit("id", rows=8))))
     assert unknown.share is None and "obverse register t" in unknown.why
+    (some,) = expected(asked("SELECT COUNT(*) FROM t WHERE age > 60", told))
+    assert some.share == bias.share and some.why.endswith("if the rows asked for are like all")
 
 
 def test_what_one_person_has_is_cut_where_rows_would_be() -> None:

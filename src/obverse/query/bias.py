@@ -1,8 +1,8 @@
 """What the bounds are expected to take off an answer, beside the noise: known where it was learnt, and only so.
 
 Of the learnt histograms follows which share of all rows is of people beyond the bound, and which share of all sums lies
-beyond the clamps. A question about some of the rows loses that share or less of them, since a person's rows that do
-not count towards the question leave room for others.
+beyond the clamps. Of a question about some of the rows, or of each of its groups, that is what to expect if those rows
+are like all; where they are those of people with very many, more is missing.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def _expected(plan: AskPlan, name: str, recipe: Recipe) -> Bias | None:
     if isinstance(rows, str):
         return Bias(name, None, rows)
     most = _schema(plan).unit.rows
-    why.append(f"people with more than {most:,} {'row' if most == 1 else 'rows'}")
+    alike = "" if plan.question.where is None else ", if the rows asked for are like all"
+    why.append(f"people with more than {most:,} {'row' if most == 1 else 'rows'}{alike}")
     if adds:
         return Bias(name, share - rows.beyond(most) / rows.total, " and ".join(why))
     return Bias(name, share, " and ".join(why), moved=float(shift(rows, np.array([float(most)]))[0]))
