@@ -67,6 +67,14 @@ def test_a_second_release_that_betrays_is_withheld_or_told_to_the_curator(tmp_pa
             release(sample(), ("age",), ("illness",), earlier=earlier, **options)
 
 
+def test_a_file_that_lacks_a_column_is_told(tmp_path: Path):
+    file = str(tmp_path / "other.parquet")
+    pq.write_table(sample().drop_columns(["town"]), file)
+    for options in ({"population": file, "k_map": 2}, {"earlier": (file,)}):
+        with pytest.raises(Withheld, match="has no column town"):
+            release(sample(), QUASI, ("illness",), k=3, **options)
+
+
 def population(size: int, kinds: int) -> pa.Table:
     """People whose kind is geometric: a few large classes and many small ones."""
     entropy, values = Keyed("people"), []

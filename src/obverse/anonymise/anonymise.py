@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,20 +71,26 @@ class Anonymise:
     bear: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise BadParameter(f"k is at least 1, not {self.k}")
+        if self.k < 1 or int(self.k) != self.k:
+            raise BadParameter(f"k is a whole number, at least 1, not {self.k}")
         if self.how not in HOWS:
             raise BadParameter(f"{self.how} is no way to anonymise; there are {', '.join(HOWS)}")
         if not 0 <= self.suppress <= 1:
             raise BadParameter(f"the share of suppressed rows is between 0 and 1, not {self.suppress}")
         if self.suppress and self.how != "lattice":
             raise BadParameter(f"{self.how} suppresses no rows; how = lattice does")
+        if self.labels not in (None, "set", "range", "hierarchy"):
+            raise BadParameter(f"{self.labels} is no kind of label; there are set, range, hierarchy")
+        if self.how in ("lattice", "local") and self.labels not in (None, "hierarchy"):
+            raise BadParameter(
+                f"{self.how} takes its labels from hierarchies: for {self.labels}s take mondrian"
+            )
         if self.population is None and (self.k_map > 1 or self.presence != (0.0, 1.0)):
             raise BadParameter("k-map and δ-presence need the file of a population")
         if not 0 <= self.presence[0] < self.presence[1] <= 1 or not 0 <= self.bear <= 1:
             raise BadParameter("presence and bear are shares between 0 and 1, the lower before the higher")
-        if any(weight <= 0 for _, weight in self.weights):
-            raise BadParameter("a column's weight is above 0")
+        if not all(0 < weight < inf for _, weight in self.weights) or not 0 <= self.care < inf:
+            raise BadParameter("a column's weight is above 0 and finite, and `care` at least 0")
 
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AnonymisePlan:
         """All that will be done, from the schema alone."""
@@ -95,18 +101,7 @@ class Anonymise:
             raise BadParameter(
                 f"the policy's smallest group is {terms.smallest_group}: ask for that k or more"
             )
-        quasi = self._columns(schema, self.quasi, Role.QUASI)
-        sensitive = self._columns(schema, self.sensitive, Role.SENSITIVE)
-        if self.quasi is None:  # what is named as one thing is not the other by its role
-            quasi = tuple(name for name in quasi if name not in sensitive)
-        elif self.sensitive is None:
-            sensitive = tuple(name for name in sensitive if name not in quasi)
-        if not quasi:
-            raise BadQuestion(
-                f"{schema.name} has no quasi-identifiers: give columns the role quasi-identifier"
-            )
-        if both := set(quasi) & set(sensitive):
-            raise BadParameter(f"{', '.join(sorted(both))} cannot be quasi-identifier and sensitive at once")
+        quasi, sensitive = self._roles(schema)
         rules = self._rules(sensitive)
         named = [*(rule.column for rule in rules), *(name for name, _ in self.weights)]
         for name in [*named, *([self.target] if self.target else [])]:
@@ -119,6 +114,26 @@ class Anonymise:
         ladders = (*self.ladders, *found)
         refuse_hopeless(schema, rules, {ladder.column: ladder for ladder in ladders})
         return AnonymisePlan(self, schema, quasi, sensitive, rules, ladders)
+
+    def _roles(self, schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The quasi-identifiers and the sensitive columns: those that are named, else by their roles."""
+        quasi = self._columns(schema, self.quasi, Role.QUASI)
+        sensitive = self._columns(schema, self.sensitive, Role.SENSITIVE)
+        if self.quasi is None:  # what is named as one thing is not the other by its role
+            quasi = tuple(name for name in quasi if name not in sensitive)
+        elif self.sensitive is None:
+            sensitive = tuple(name for name in sensitive if name not in quasi)
+        if not quasi:
+            raise BadQuestion(
+                f"{schema.name} has no quasi-identifiers: give columns the role quasi-identifier"
+            )
+        if both := set(quasi) & set(sensitive):
+            raise BadParameter(f"{', '.join(sorted(both))} cannot be quasi-identifier and sensitive at once")
+        if twice := [name for name in (*quasi, *sensitive) if (*quasi, *sensitive).count(name) > 1]:
+            raise BadParameter(f"{twice[0]} is named twice")
+        if bad := [name for name, _ in self.weights if schema.column(name).name not in quasi]:
+            raise BadParameter(f"{bad[0]} has a weight and is no quasi-identifier")
+        return quasi, sensitive
 
     def _columns(self, schema: Schema, named: tuple[str, ...] | None, role: Role) -> tuple[str, ...]:
         if named is None:

@@ -101,7 +101,7 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
 def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Classes, pa.Table]:
     """The classes and their labels; with a population, the smallest classes that hide well enough in it."""
     request, least = plan.request, plan.least
-    people = None if request.population is None else files.read(Path(request.population))
+    people = None if request.population is None else beside(request.population, plan.quasi)
     reached = ""
     while True:
         try:
@@ -123,10 +123,18 @@ def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Cl
         least = max(least + 1, least * 5 // 4)
 
 
+def beside(file: str, names: Sequence[str]) -> pa.Table:
+    """A file that the request names beside the table; Withheld where it lacks a column."""
+    table = files.read(Path(file))
+    if missing := [name for name in names if name not in table.column_names]:
+        raise Withheld(f"{file} has no column {', '.join(missing)}: it cannot be compared")
+    return table
+
+
 def together(plan: AnonymisePlan, table: pa.Table, made: pa.Table) -> str:
     """For the curator: whose secrets become certain with earlier releases; Withheld if they are too many."""
     lines = []
-    earlier = [files.read(Path(name)) for name in plan.request.earlier]
+    earlier = [beside(name, (*plan.quasi, *plan.sensitive)) for name in plan.request.earlier]
     for name in plan.sensitive if earlier else ():
         counts = certain(table, [*earlier, made], plan.quasi, name)
         grown = counts[-1] - counts[-2]

@@ -18,6 +18,8 @@ from obverse.cli.progress import Progress
 from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup as Group
+
     import pyarrow as pa
 
     from obverse.tables.protect import Protection
@@ -49,41 +51,51 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="COLUMN",
         help="count contributors by this column, such as person or household; again: each of them",
     )
-    parser.add_argument("--protect", default="suppress", choices=WAYS, help="how (suppress)")
-    parser.add_argument(
-        "--threshold", type=int, help="the fewest people of a cell that is shown (3, or the policy's)"
-    )
-    parser.add_argument("--full", action="store_true", help="also hide cells that hold everybody of a margin")
-    parser.add_argument("--zeros", action="store_true", help="empty cells may be hidden too")
-    parser.add_argument(
-        "--dominance", metavar="N,K", help="hide where the N largest have more than the share K"
-    )
-    parser.add_argument("-p", type=Fraction, help="hide where the largest can be told to within this share")
-    parser.add_argument("--base", type=int, default=5, help="round to multiples of this (5)")
-    parser.add_argument("--how", default="controlled", choices=("controlled", "random", "conventional"))
-    parser.add_argument("--variance", type=Fraction, default=Fraction(2), help="of the cell key's noise (2)")
-    parser.add_argument("--epsilon", type=Fraction, help="of a private table (else the policy's)")
-    parser.add_argument(
-        "--delta", type=Fraction, help="of a private table: Gaussian noise instead of Laplace"
-    )
     parser.add_argument(
         "--ladder", action="append", default=[], metavar="COLUMN=FILE", help="a hierarchy file"
     )
     parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write .csv, .parquet, .arrow or .html instead"
+    )
+    _protections(parser.add_argument_group("how it is protected"))
+    _others(parser.add_argument_group("what left in another way (the ledger's own tables count anyway)"))
+    account(parser)
+
+
+def _protections(group: Group) -> None:
+    group.add_argument("--protect", default="suppress", choices=WAYS, help="how (suppress)")
+    group.add_argument(
+        "--threshold", type=int, help="the fewest people of a cell that is shown (3, or the policy's)"
+    )
+    group.add_argument("--full", action="store_true", help="also hide cells that hold everybody of a margin")
+    group.add_argument("--zeros", action="store_true", help="empty cells may be hidden too")
+    group.add_argument(
+        "--dominance", metavar="N,K", help="hide where the N largest have more than the share K"
+    )
+    group.add_argument("-p", type=Fraction, help="hide where the largest can be told to within this share")
+    group.add_argument("--base", type=int, default=5, help="round to multiples of this (5)")
+    group.add_argument("--how", default="controlled", choices=("controlled", "random", "conventional"))
+    group.add_argument("--variance", type=Fraction, default=Fraction(2), help="of the cell key's noise (2)")
+    group.add_argument("--epsilon", type=Fraction, help="of a private table (else the policy's)")
+    group.add_argument("--delta", type=Fraction, help="of a private table: Gaussian noise instead of Laplace")
+
+
+def _others(group: Group) -> None:
+    group.add_argument(
         "--published",
         action="append",
         default=[],
         metavar="FILE",
         help="a table that left in another way (those in the ledger count anyway)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--within",
         type=float,
         default=0.0,
         metavar="B",
         help="how far those may be from the truth: rounded by B",
     )
-    parser.add_argument(
+    group.add_argument(
         "--percentages",
         action="append",
         default=[],
@@ -91,14 +103,10 @@ def arguments(parser: ArgumentParser) -> None:
         metavar=("FILE", "OF"),
         help="rounded percentages that left, and the columns whose total they are of",
     )
-    parser.add_argument(
+    group.add_argument(
         "--means", action="append", default=[], metavar="FILE", help="rounded means of the measure that left"
     )
-    parser.add_argument("--digits", type=int, default=0, help="of those percentages and means (0)")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write .csv, .parquet, .arrow or .html instead"
-    )
-    account(parser)
+    group.add_argument("--digits", type=int, default=0, help="of those percentages and means (0)")
 
 
 def run(args: Namespace) -> int:
