@@ -13,7 +13,7 @@ import obverse
 from obverse.curator.curator import Curator
 from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.engines.duckdb import DuckDB
-from obverse.errors import BadQuestion
+from obverse.errors import BadQuestion, OverBudget
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
@@ -83,7 +83,9 @@ def curator(tmp_path: Path) -> Curator:
         [policy]
         epsilon = 10
     """)
-    return obverse.open(tmp_path / "t.toml")
+    opened = obverse.open(tmp_path / "t.toml")
+    opened._entropy = Keyed("within")  # so that whether it is enough is no matter of luck
+    return opened
 
 
 @pytest.mark.parametrize(
@@ -118,6 +120,21 @@ def test_a_second_question_spends_what_the_first_one_shows_it_takes(
         )
         assert charged == pytest.approx(spent), "both steps are charged"
         assert "up to ε = 2 in all" in curator.explain(f"DP-SELECT 2 {sql}")
+        assert "up to ε = 2 in all" in str(curator.preview(Ask(f"DP-SELECT 2 {sql}")))
+
+
+def test_a_first_step_that_is_paid_stays_paid_where_the_second_is_over_budget(curator: Curator) -> None:
+    with curator:
+        with pytest.raises(OverBudget):
+            curator.ask(
+                "DP-SELECT 12 sex, COUNT(*) FROM t GROUP BY sex WITHIN 1 PERCENT CONFIDENCE 0.9999999"
+            )
+        spent = str(curator.budget())
+        with pytest.raises(OverBudget):
+            curator.ask(
+                "DP-SELECT 12 sex, COUNT(*) FROM t GROUP BY sex WITHIN 1 PERCENT CONFIDENCE 0.9999999"
+            )
+        assert str(curator.budget()) == spent, "asked again, the first step is free and shows the same"
 
 
 def test_a_reached_share_is_kept_as_often_as_is_stated(tmp_path: Path) -> None:

@@ -47,9 +47,10 @@ def run(args: Namespace) -> int:
     from obverse.loss.loss import Loss
     from obverse.query.bias import expected
     from obverse.query.show import cost
+    from obverse.query.within import in_all
 
     promised = preview.guarantee
-    price = cost(promised) if isinstance(promised, Loss) else str(promised)
+    price = (cost(promised) if isinstance(promised, Loss) else str(promised)) + in_all(preview.plan)
     accuracy = [
         {"name": each.name, "margin": each.margin, "confidence": each.confidence, "note": each.note}
         for each in preview.accuracy

@@ -8,6 +8,7 @@ from typing import Any
 from obverse.loss.loss import Loss
 from obverse.query.bias import told
 from obverse.query.show import cost
+from obverse.query.within import in_all
 from obverse.release import Accuracy, Guarantee, Plan
 
 
@@ -28,7 +29,7 @@ class Preview:
 
     def __str__(self) -> str:
         paid = cost(self.guarantee) if isinstance(self.guarantee, Loss) else str(self.guarantee)
-        lines = [f"would cost {paid}; nothing was read, nothing charged"]
+        lines = [f"would cost {paid}{in_all(self.plan)}; nothing was read, nothing charged"]
         for stated in self.accuracy:
             note = f" ({stated.note})" if stated.note else ""
             lines.append(f"{stated.name}  ± {stated.margin:,.4g} in {stated.confidence:.0%} of runs{note}")

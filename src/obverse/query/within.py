@@ -122,17 +122,38 @@ def further(planned: Planned, first: AskPlan, answer: Answer) -> Fraction:
     """The ε of the second question: the least whose ±, were it to find what the first one found, is small enough."""
     assert first.aim is not None
     most, within = first.aim.most * (1 - FIRST), first.aim.within
-    needed = _wanted(answer, within)
+    shown = set(answer.rows)
+    whole = _unfiltered(first).present(answer.groups, answer.totals, first.confidence)
+    needed = _wanted(whole, within)
 
     def enough(epsilon: Fraction) -> bool:
-        expected = planned(epsilon).present(answer.groups, answer.totals, first.confidence)
+        second = _unfiltered(planned(epsilon))
+        worst = tuple(_worst(steps, (first, second)) for steps in answer.totals)
+        expected = second.present(answer.groups, worst, first.confidence)
         return all(
-            margin is None or margin <= wanted
-            for margins, wanteds in zip(expected.margins, needed, strict=True)
+            margin is None or margin <= wanted or row not in shown
+            for row, margins, wanteds in zip(whole.rows, expected.margins, needed, strict=True)
             for margin, wanted in zip(margins, wanteds, strict=True)
         )
 
     return _least(enough, most) if enough(most) else most
+
+
+def _unfiltered(plan: AskPlan) -> AskPlan:
+    """The plan that shows every group, in the order they are known in."""
+    question = replace(plan.question, having=None, order=(), limit=None, offset=0)
+    return replace(plan, question=question, smallest_group=None)
+
+
+def _worst(steps: tuple[int, ...], plans: tuple[AskPlan, ...]) -> tuple[int, ...]:
+    """What a second answer may find, both being off by their ±: fewer to divide by, and more to divide."""
+    found = []
+    for place, step in enumerate(steps):
+        number = plans[0].numbers[place]
+        widths = [plan.numbers[place].margin(float(plan.confidence), 1) or 0 for plan in plans]
+        off = int(sum(widths, Fraction(0)) / number.grid)
+        found.append(step - off if number.measure.counts else step + (off if step > 0 else -off))
+    return tuple(found)
 
 
 def _wanted(answer: Answer, within: Within) -> list[list[float]]:
@@ -174,4 +195,11 @@ def kept_to(plan: Answering, answer: Answer) -> list[str]:
     within, most = plan.aim.within, float(plan.aim.most)
     if reached(answer, within):
         return [f"asked for by accuracy: every ± is within {within}"]
-    return [f"not reached: ε = {most:.7g} is not enough for every ± within {within}"]
+    return [f"not reached: some ± is wider than {within}, with at most ε = {most:.7g} to spend"]
+
+
+def in_all(plan: object) -> str:
+    """What may be spent beyond a plan's own cost, where it is the first of two."""
+    if not isinstance(plan, AskPlan) or plan.aim is None or not plan.aim.steps:
+        return ""
+    return f" first, and up to ε = {float(plan.aim.most):.7g} in all, as far as ± {plan.aim.within} takes it"
