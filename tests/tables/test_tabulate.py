@@ -237,3 +237,9 @@ def test_a_cell_that_holds_everybody_of_a_margin_is_hidden(memory):
     lines = table(memory, request, rows).to_pylist()
     marks = {(line["town"], line["job"]): line["mark"] for line in lines}
     assert marks["Bonn", "cook"] == "c"
+
+
+def test_a_private_table_needs_to_know_how_many_rows_of_a_person_count():
+    untold = replace(PEOPLE, unit=Unit("id", told=False))
+    with pytest.raises(BadParameter, match="how many rows of one id count: add rows to the unit of people"):
+        Tabulate("people", by=("job",), protect=Private(Fraction(1))).plan({"people": untold}, Terms())

@@ -74,7 +74,7 @@ def _expected(plan: AskPlan, name: str, recipe: Recipe) -> Bias | None:
     rows = _rows(plan)
     if isinstance(rows, str):
         return Bias(name, None, rows)
-    most = _schema(plan).unit.rows
+    most = (_schema(plan) if by_person(plan) else plan.question.relation.rows).unit.rows
     alike = "" if plan.question.where is None else ", if the rows asked for are like all"
     why.append(f"people with more than {most:,} {'row' if most == 1 else 'rows'}{alike}")
     if adds:

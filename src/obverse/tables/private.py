@@ -43,6 +43,11 @@ class Private(Protection):
 
     def settled(self, shape: Shape, terms: Terms) -> Private:
         counts_only(shape, "a private table")
+        if not shape.schema.unit.told:
+            raise BadParameter(
+                f"a private table needs to know how many rows of one {shape.schema.unit.column} count: add rows to the "
+                f"unit of {shape.schema.name}"
+            )
         for dimension in shape.dimensions:
             if not dimension.closed:
                 raise BadParameter(
