@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import cycle
 from math import prod
 
 from sqlglot import exp
@@ -128,7 +129,7 @@ def _axis(field: Field, column: Column, cut: Cut) -> Axis:
 
 
 def _step(column: Column, cut: Cut) -> Fraction | None:
-    """The width of a number's cells: a whole number, or one over a power of two, so that no edge is rounded."""
+    """The width of a number's cells: 1, 2, 5, 10, …, or one over a power of two, so that no edge is rounded."""
     low, high = column.low, column.high
     if column.categories is not None or not isinstance(low, Fraction) or not isinstance(high, Fraction):
         return None
@@ -141,8 +142,10 @@ def _step(column: Column, cut: Cut) -> Fraction | None:
     if column.type is Type.INTEGER and high - low < LONGEST:
         return Fraction(1)
     step = Fraction(1)
-    while (high - low) / step > STEPS:
-        step *= 2
+    for nice in cycle((Fraction(2), Fraction(5, 2), Fraction(2))):  # 1, 2, 5, 10, 20, …
+        if (high - low) / step <= STEPS:
+            break
+        step *= nice
     while (high - low) / step * 2 <= STEPS:
         step /= 2
     return step

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from sqlglot import exp
+
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.noise.entropy import Entropy
@@ -98,10 +100,14 @@ class RowsPlan:
     def run(self, tables: Tables, entropy: Entropy) -> Answer:
         codes = self.drawing.rows(self.read.held(tables), entropy)
         drawn = [each.draw(codes[:, place], entropy) for place, each in enumerate(self.read.axes)]
+        places = [int(c.tree.name) for c in self.columns if isinstance(c.tree, exp.Column)]
+        end = None if self.limit is None else self.offset + self.limit
+        if len(places) == len(self.columns) and not self.order:
+            plain = zip(*(drawn[place][self.offset : end] for place in places), strict=True)
+            return self._shown(tuple(tuple(map(cell, row)) for row in plain))
         lines: list[Line] = [(Row(key, ()), ()) for key in zip(*drawn, strict=True)]
         for order in reversed(self.order):
             lines = ordered(lines, order)
-        end = None if self.limit is None else self.offset + self.limit
         rows = (row for row, _ in lines[self.offset : end])
         return self._shown(tuple(tuple(cell(value(c.tree, row)) for c in self.columns) for row in rows))
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from math import ceil, floor
 
@@ -63,16 +62,11 @@ class Axis:
         """How many cells there are, that of rows without a value included where there may be such rows."""
         return len(self.holds) + self.missing
 
-    @cached_property
-    def places(self) -> dict[Category, int]:
-        return {said: place for place, said in enumerate(self.says)}
-
-    def place(self, said: Held) -> int | None:
-        """The cell of a row by what its key says; None where the question leaves such rows out."""
-        if said is None:
-            return len(self.holds) if self.missing else None
-        folded = said.isoformat() if isinstance(said, date) else said
-        return self.places.get(int(folded) if isinstance(folded, float) else folded)
+    def codes(self, said: Sequence[Held]) -> list[int]:
+        """The cell of each row by what its key says; −1 where the question leaves such rows out."""
+        places: dict[Held, int] = {value: place for place, value in enumerate(self.says)}
+        places[None] = len(self.holds) if self.missing else -1
+        return [places.get(each, -1) for each in said]
 
     def narrowed(self, holds: Callable[[Shown], bool], breaks: Iterable[Fraction]) -> Axis:
         """The cells in which a condition on this column may hold, each cut to where it does.
@@ -123,13 +117,13 @@ class Axis:
 
     def draw(self, cells: Codes, entropy: Entropy) -> list[Shown]:
         """A value out of each of these cells."""
-        drawn: list[Shown] = [None] * len(cells)
+        drawn = np.empty(len(cells), object)
         for cell in np.unique(cells).tolist():
-            where = np.flatnonzero(cells == cell).tolist()
-            found = [None] * len(where) if cell >= len(self.holds) else self._draw(cell, len(where), entropy)
-            for place, value in zip(where, found, strict=True):
-                drawn[place] = value
-        return drawn
+            where = np.flatnonzero(cells == cell)
+            if cell < len(self.holds):
+                drawn[where] = self._draw(cell, len(where), entropy)
+        found: list[Shown] = drawn.tolist()
+        return found
 
     def _draw(self, cell: int, count: int, entropy: Entropy) -> Sequence[Shown]:
         held = self.holds[cell]

@@ -63,15 +63,15 @@ class Read:
 
     def held(self, tables: Tables) -> Held:
         """The combinations that rows have, in an order that follows from them alone."""
-        found: dict[tuple[int, ...], int] = {}
-        for *said, steps in tables.run(self.select):
-            cells = [axis.place(each) for axis, each in zip(self.axes, said, strict=True)]
-            if None not in cells:
-                place = tuple(int(cell or 0) for cell in cells)
-                found[place] = found.get(place, 0) + int(steps or 0)
-        ordered = sorted(found)
-        codes = np.array(ordered, np.int64).reshape(-1, len(self.axes))
-        return Held(self.shape, codes, np.array([found[cells] for cells in ordered], np.int64))
+        *said, steps = list(zip(*tables.run(self.select), strict=True)) or [()] * (len(self.axes) + 1)
+        codes = np.array(
+            [axis.codes(each) for axis, each in zip(self.axes, said, strict=True)], np.int64
+        ).T.reshape(-1, len(self.axes))
+        counts = np.array([int(each or 0) for each in steps], np.int64)
+        inside = (codes >= 0).all(axis=1)
+        codes, counts = codes[inside], counts[inside]
+        ordered = np.lexsort(codes.T[::-1])
+        return Held(self.shape, codes[ordered], counts[ordered])
 
 
 @dataclass(frozen=True, eq=False)
