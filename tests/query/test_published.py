@@ -275,6 +275,10 @@ def test_published_once_it_is_free_for_every_account_and_in_every_process(census
             press.ask(COUNT + " WITH (fresh = true)")
         with pytest.raises(Forbidden):
             curator.ask(COUNT, "lab")
+        near, far = (f"DP-SELECT 2 COUNT(*) FROM people WHERE age < 40 WITHIN {width}" for width in (3, 60))
+        assert curator.ask(far, "press").loss.epsilon() == 0  # ± 60 is what the release has, ± 3 is not
+        with pytest.raises(OverBudget):
+            press.ask(near)
         groups = press.ask("SELECT age, COUNT(*) AS n FROM people GROUP BY age")
         assert 10 < len(groups) < 40 and min(n for _, n in groups) >= 700
         same = curator.account("research").ask("DP-SELECT 0.25 COUNT(*) FROM people WHERE age < 20")

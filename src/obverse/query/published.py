@@ -38,6 +38,7 @@ PLAN = {
     "nonnegative",
     "delta",
     "fresh",
+    "aim",
     "kind",
 }
 
@@ -144,7 +145,17 @@ def from_release(plan: AskPlan, release: Published) -> FromRelease | None:
         spreads = tuple(((row.key, row.rolled), told.spreads(row.key, row.rolled)) for row in rows)
     except Untold:
         return None
-    return FromRelease(plan, release.name, release.number, totals, spreads, release.plan.read.bounds)
+    found = FromRelease(plan, release.name, release.number, totals, spreads, release.plan.read.bounds)
+    return found if _near(found) else None
+
+
+def _near(found: FromRelease) -> bool:
+    """Whether it is as accurate as the question wants it, if it wants that."""
+    aim = found.asked.aim
+    if aim is None:
+        return True
+    margins = (margin for row in found.answer.margins for margin in row if margin is not None)
+    return not aim.steps and all(margin <= aim.within.margin for margin in margins)
 
 
 def _fits(plan: AskPlan, release: PublishPlan) -> None:
