@@ -45,6 +45,15 @@ def test_json_and_csv_hold_the_same_numbers(census: Path, capsys: pytest.Capture
     assert facts["bias"] == []
 
 
+def test_a_list_is_json_in_json_and_in_csv(census: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "SELECT APPROX_TOP_K(sex, 2) AS top FROM people"
+    facts = json.loads(said(capsys, "query", asked, "--json"))
+    rows = list(csv.reader(io.StringIO(said(capsys, "query", asked, "--csv"))))
+    assert (
+        rows[0] == ["top"] and json.loads(rows[1][0]) == facts["rows"][0][0] and len(facts["rows"][0][0]) == 2
+    )
+
+
 def test_what_was_learnt_is_shown_again_for_nothing(census: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = census / "census.toml"
     settings.write_text(settings.read_text().replace(", low = 0, high = 5_000", ""))

@@ -53,7 +53,9 @@ def run(args: Namespace) -> int:
     elif args.csv:
         columns = answered.to_dict()
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):  # a list is written as JSON: CSV has none
+            writer.writerow([json.dumps(cell) if isinstance(cell, tuple) else cell for cell in row])
     else:
         _print(answered)
     return 0

@@ -22,7 +22,7 @@ from obverse.query.pairs import FORMULAS, OfPairs
 from obverse.query.ranked import RANKED
 from obverse.query.recipes import Chosen, Mean, Recipe, Total, Value, Variance
 from obverse.query.resolve import Question
-from obverse.query.typed import Interval, Typed, as_double, finite_sql, written
+from obverse.query.typed import LARGEST, Interval, Typed, as_double, finite_sql, written
 
 SMALLEST = Fraction(1, 2**400)  # squares and grids of numbers between it and its inverse are within a double
 
@@ -235,7 +235,8 @@ def _centred(value: Typed, interval: Interval, present: exp.Expr | None = None) 
     sql: exp.Expr = exp.Paren(this=exp.Sub(this=number, expression=written(interval[0] + half)))
     if present is not None:
         sql = exp.Case(ifs=[exp.If(this=present, true=sql)])
-    return Typed(sql, Type.REAL, (-half, half))
+    size = LARGEST[Type.REAL]  # bounds are below 2^400, so that no double is moved beyond the largest
+    return Typed(sql, Type.REAL, (-half, half), size=size)
 
 
 def _product(one: Typed, other: Typed) -> Typed:
