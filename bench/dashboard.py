@@ -86,6 +86,8 @@ def main() -> None:
     middle = float(np.median(list(margins.values())))
     print(f"{'published once (ages and hours, by sex)':44}{QUESTIONS:>9,}  {middle:>9.1f}")
     print(f"{'a cache of exact repeats, at the same ±':44}{theirs:>9,}  {middle:>9.1f}")
+    each = Laplace(len(answers) / BUDGET).interval(0.95)
+    print(f"{'a cache that shares ε among all of them':44}{QUESTIONS:>9,}  {each:>9,.1f}")
     print(
         f"\nratio {QUESTIONS / theirs:.1f} (goal {GOAL}); inside its ±: {np.mean(np.array(off) <= 1):.1%} (stated 95 %)"
     )
