@@ -430,3 +430,27 @@ def registered(source: str) -> Iterator[tuple[str, exp.Select]]:
         plan = Register(table, Fraction(1)).plan(schemas(source), Terms())
         for place, histogram in enumerate(plan.histograms):
             yield f"{table} {place}", histogram.select
+
+
+FOUND = (
+    'SELECT "Given Name", COUNT(*) FROM v GROUP BY 1 WITH (delta = 1e-6)',
+    "SELECT pay, COUNT(*) FROM v WHERE smokes GROUP BY 1 WITH (delta = 1e-6)",
+    "SELECT born, COUNT(*) FROM w GROUP BY 1 WITH (delta = 1e-6)",
+    "SELECT seen, sex, COUNT(*) FROM v GROUP BY 1, 2 WITH (delta = 1e-6)",
+)
+
+
+def weighed(known: dict[str, Schema], tables: Tables, first: Tables) -> Iterator[tuple[str, list[str]]]:
+    """By what groups are named, in each round: of one key without some that `first` finds."""
+    for question in FOUND:
+        plan = Ask(question).plan(known, Terms())
+        assert isinstance(plan, AskPlan) and plan.naming is not None
+        rows, keys = plan.question.relation.rows, tuple(key.sql for key in plan.question.keys)
+        found = sorted(
+            (folded(row[:-1]) for row in first.run(plan.naming.select(rows, None, keys, ()))), key=repr
+        )
+        some = tuple(group[0] for group in found[::3]) if len(keys) == 1 else ()
+        for named in ((), some):
+            select = plan.naming.select(rows, plan.question.where, keys, named)
+            held = [repr((*folded(row[:-1]), int(row[-1] or 0))) for row in tables.run(select)]
+            yield f"{question} without {len(named)}", sorted(held)

@@ -38,6 +38,7 @@ from tests.engines.questions import (
     registered,
     rows,
     schemas,
+    weighed,
     written,
 )
 
@@ -76,6 +77,14 @@ def test_people_are_registered_in_the_same_bins(traps: PostgreSQL, tmp_path: Pat
     for name, select in registered(str(tmp_path / "traps.parquet")):
         ours, theirs = (sorted(tuple(map(int, row)) for row in each.run(select)) for each in (duckdb, traps))  # type: ignore[arg-type]
         assert ours and ours == theirs, name
+
+
+def test_people_are_shared_out_alike_among_groups_that_are_found(traps: PostgreSQL, tmp_path: Path) -> None:
+    written(tmp_path / "traps.parquet")
+    known = schemas(str(tmp_path / "traps.parquet"))
+    duckdb = DuckDB(known.values())
+    for ours, theirs in zip(weighed(known, duckdb, duckdb), weighed(known, traps, duckdb), strict=True):
+        assert ours[1] and ours == theirs, ours[0]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from obverse.data.table import Limits
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource, Withheld
-from tests.engines.questions import Questions, cells, cut, inputs, registered, schemas, written
+from tests.engines.questions import Questions, cells, cut, inputs, registered, schemas, weighed, written
 from tests.engines.test_limits import MANY
 
 SECRET = "Rumpelstiltskin"
@@ -64,6 +64,13 @@ def test_people_are_registered_in_the_same_bins(traps: Spark, folder: Path) -> N
     for name, select in registered(str(folder / "traps.parquet")):
         ours, theirs = (sorted(tuple(map(int, row)) for row in each.run(select)) for each in (duckdb, traps))  # type: ignore[arg-type]
         assert ours and ours == theirs, name
+
+
+def test_people_are_shared_out_alike_among_groups_that_are_found(traps: Spark, folder: Path) -> None:
+    known = schemas(str(folder / "traps.parquet"))
+    duckdb = DuckDB(known.values())
+    for ours, theirs in zip(weighed(known, duckdb, duckdb), weighed(known, traps, duckdb), strict=True):
+        assert ours[1] and ours == theirs, ours[0]
 
 
 @pytest.mark.slow
