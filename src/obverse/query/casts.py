@@ -55,7 +55,10 @@ def cast(node: exp.Cast, read: Read) -> Typed:
     made = found(inner)
     if named == "DECIMAL":
         scale = node.to.expressions[1:]
-        made = to_digits(made, int(scale[0].name) if scale else 0 if node.to.expressions else 3)
+        digits = scale[0].name if scale else "0" if node.to.expressions else "3"
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 3 and int(digits) <= 18):
+            raise BadQuestion(f"{shown(node)}: as in DECIMAL(18, 3), with at most 18 digits behind the point")
+        made = to_digits(made, int(digits))
     return made
 
 
