@@ -36,8 +36,7 @@ def connected() -> Iterator[str]:
 @pytest.mark.slow
 def test_files_come_to_the_same_whole_numbers(connected: str, tmp_path: Path) -> None:
     written(tmp_path / "traps.parquet")
-    written(tmp_path / "traps.arrow")
-    known = schemas(str(tmp_path / "traps.arrow"))
+    known = schemas(str(tmp_path / "traps.parquet"))  # of which no engine makes ranks of its own
     there = open_tables(schemas(f"{connected}#{tmp_path}/traps.parquet").values())
     here = DuckDB(known.values())
     for plan in Questions("connect").planned(known, 5):
