@@ -16,6 +16,9 @@ from obverse.data.schema import Column, Schema, Type
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import Terms
 from tests.contracts.test_questions import TYPES
 from tests.engines.connect import connecting
 from tests.engines.questions import Questions, inputs, schemas, written
@@ -71,7 +74,11 @@ def test_neighbours_differ_by_no_more_than_is_charged(connected: str, tmp_path: 
         made[str(path)] = open_tables([replace(known, source=f"{connected}#{path}")])
         return made[str(path)]
 
-    for finding in replayed(QUESTIONS, engine=engine):
+    def ask(sql: str, known: dict[str, Schema]) -> AskPlan:
+        there = {name: replace(each, source=f"{connected}#/its.parquet") for name, each in known.items()}
+        return Ask(sql).plan(there, Terms())
+
+    for finding in replayed(QUESTIONS, engine=engine, ask=ask):
         assert not finding.lies, finding.note
     for each in made.values():
         each.close()
