@@ -220,7 +220,6 @@ class Curator:
         if schema is not None and schema.unit.column == learnt.unit:
             self.schemas[learnt.table] = replace(schema, learnt=learnt)
             self._plans.cache_clear()
-            self._plans.cache_clear()
 
     def account(self, name: str) -> Account:
         """The analyst's side of this door."""
