@@ -82,6 +82,26 @@ def test_suppressed_lines_help_the_attacker():
     assert len(block(lines).worlds()) == 6
 
 
+def test_worlds_too_many_to_list_are_asked_of_each_claim():
+    """The first thousand worlds agreed on people who are not in all of them, and these were claimed."""
+    lines = (Statistic("all", {}, 8, "age", median=30, mean=35.0), Statistic("men", {"sex": "M"}, 4))
+    many = Published({"sex": "FM", "age": range(100)}, lines)
+    claims = Tables("b", ("sex", "age")).run(View({"b": many}))
+    assert len(many.worlds()) == 1000 and not claims.made.any()
+    sexes = Tables("b", ("sex",)).run(View({"b": many}))
+    assert sexes.made.all() and sorted(sexes.values) == [("F",)] * 4 + [("M",)] * 4
+
+
+def test_what_every_one_of_too_many_worlds_has_is_claimed():
+    lines = (
+        Statistic("all", {}, 8, "age", median=30, mean=35.0),
+        Statistic("men", {"sex": "M"}, 1, "age", mean=41.0),
+    )
+    many = Published({"sex": "FM", "age": range(100)}, lines)
+    claims = Tables("b", ("sex", "age")).run(View({"b": many}))
+    assert len(many.worlds()) == 1000 and claims.values[claims.made].tolist() == [("M", 41)]
+
+
 def test_a_claim_on_fewer_columns_needs_less():
     """Sexes are open in eight worlds, ages in none."""
     lines = [line for line in PUBLISHED if line.name not in ("2A", "2B")]
@@ -147,7 +167,22 @@ def test_sums_finds_all_whole_numbers():
             lambda: Published({"age": range(9)}, (Statistic("x", {}, 0, "age", mean=1.0),)),
             "nobody has no median",
         ),
-        (lambda: Published({"age": range(9)}, (Statistic("x", {}, -1),)), "count is 0 or more"),
+        (lambda: Published({"age": range(9)}, (Statistic("x", {}, -1),)), "whole number, 0 or more"),
+        (lambda: Published({"age": range(9)}, (Statistic("x", {}, 2.5),)), "whole number, 0 or more"),
+        (lambda: Published({"age": range(9)}, (Statistic("x", {"age": 12}, 1),)), "x: age has no value 12"),
+        (lambda: Published({"sex": "FM"}, (Statistic("x", {"sex": ("F", "W")}, 1),)), "sex has no value W"),
+        (lambda: Published({"age": range(9)}, (Statistic("x", {}, 2, "age", median=3.25),)), "half-way"),
+        (
+            lambda: Published({"age": range(9)}, (Statistic("x", {}, 2, "age", mean=float("nan")),)),
+            "is a number",
+        ),
+        (lambda: Published({"age": ()}, (Statistic("x", {}, 2),)), "age has no possible value"),
+        (
+            lambda: Tables("b", ("zip",)).run(
+                View({"b": Published({"age": range(9)}, (Statistic("x", {}, 1),))})
+            ),
+            "no column zip",
+        ),
         (
             lambda: Published({"age": range(9)}, (Suppressed("x", {"age": 3}),)).worlds(),
             "no line counts everybody",

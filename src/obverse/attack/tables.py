@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +27,7 @@ Where = Mapping[str, Value | Collection[Value]]
 Kind = tuple[Value, ...]
 World = dict[Kind, int]
 NUMBER = 1 << 40  # larger than any number of a person
+WORLDS = 1000  # as many are listed; where there are more, the solver is asked of each claim
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Published:
         for where in (*(line.where for line in self.lines), *self.never):
             if unknown := [column for column in where if column not in self.columns]:
                 raise BadParameter(f"no column {', '.join(unknown)}; there are {', '.join(self.columns)}")
+        if empty := [name for name, values in self.columns.items() if not values]:
+            raise BadParameter(f"{', '.join(empty)} has no possible value")
         for line in self.lines:
             _check(line, self.columns)
 
@@ -89,11 +92,28 @@ class Published:
                 return line.count
         raise BadParameter("no line counts everybody: add one whose `where` is empty")
 
-    def worlds(self, most: int = 1000) -> list[World]:
+    def worlds(self, most: int = WORLDS) -> list[World]:
         """All worlds that fit, or the first `most` of them."""
         found = _enumerate(self, self.lines, most)
         if not found:
             raise BadSource(f"no world fits these tables: {_disagree(self)}")
+        return found
+
+    def agreeing(self, of: Sequence[str]) -> list[World]:
+        """Worlds seen through the columns `of`, enough for what they agree on to hold in every world that fits.
+
+        Where there are too many to list, the solver is asked of each kind for a world with fewer of it.
+        """
+        places = [list(self.columns).index(column) for column in of]
+        found = [_projected(world, places) for world in self.worlds()]
+        open_ = list(found[0]) if len(found) == WORLDS else []
+        for kind in open_:
+            while least := min(world.get(kind, 0) for world in found):
+                fewer = Suppressed("fewer", dict(zip(of, kind, strict=True)), below=least)
+                other = _enumerate(self, (*self.lines, fewer), 1)
+                if not other:
+                    break
+                found.append(_projected(other[0], places))
         return found
 
 
@@ -117,8 +137,9 @@ class Tables(Attack):
         published = view.release(self.release)
         if not isinstance(published, Published):
             raise BadSource(f"{self.release} is not a set of published tables")
-        places = [list(published.columns).index(column) for column in self.of]
-        worlds = [_projected(world, places) for world in published.worlds()]
+        if unknown := [column for column in self.of if column not in published.columns]:
+            raise BadParameter(f"no column {', '.join(unknown)}; there are {', '.join(published.columns)}")
+        worlds = published.agreeing(self.of)
         people = [kind for kind, count in sorted(worlds[0].items()) for _ in range(count)]
         sure = {kind: min(world.get(kind, 0) for world in worlds) for kind in worlds[0]}
         first = {kind: people.index(kind) for kind in worlds[0]}
@@ -221,8 +242,7 @@ class _Person:
         return both
 
     def _is(self, column: str, wanted: Value | Collection[Value]) -> IntVar:
-        some = wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else (wanted,)
-        values = self.columns[column]
+        some, values = _wanted(wanted), self.columns[column]
         inside = _domain(values, [value for value in values if value in some])
         key = (column, tuple(inside.flattened_intervals()))
         if key not in self.known:
@@ -232,6 +252,10 @@ class _Person:
                     truth
                 )
         return self.known[key]
+
+
+def _wanted(wanted: Value | Collection[Value]) -> Collection[Value]:
+    return wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else (wanted,)
 
 
 def _constrain(model: CpModel, line: Line, people: Sequence[_Person]) -> None:
@@ -326,15 +350,29 @@ def _most(line: Line) -> int:
 
 
 def _check(line: Line, columns: Mapping[str, Sequence[Value]]) -> None:
-    if _most(line) < 0:
-        raise BadParameter(f"{line.name}: a count is 0 or more")
-    if isinstance(line, Statistic) and (line.median is not None or line.mean is not None):
-        if not _whole(columns.get(line.of, ("",))):
-            raise BadParameter(
-                f"{line.name}: a median or mean is of a column of whole numbers, not of {line.of!r}"
-            )
-        if not line.count:
-            raise BadParameter(f"{line.name}: nobody has no median and no mean")
+    if _most(line) % 1 or _most(line) < 0:
+        raise BadParameter(f"{line.name}: a count is a whole number, 0 or more")
+    for column, wanted in line.where.items():
+        some = _wanted(wanted)
+        strange = [str(value) for value in some if value not in columns[column]]
+        if strange and not (isinstance(some, range) and len(strange) < len(some)):
+            raise BadParameter(f"{line.name}: {column} has no value {', '.join(strange[:3])}")
+    if isinstance(line, Statistic):
+        _check_numbers(line, columns)
+
+
+def _check_numbers(line: Statistic, columns: Mapping[str, Sequence[Value]]) -> None:
+    told = [number for number in (line.median, line.mean) if number is not None]
+    if told and not _whole(columns.get(line.of, ("",))):
+        raise BadParameter(
+            f"{line.name}: a median or mean is of a column of whole numbers, not of {line.of!r}"
+        )
+    if told and not line.count:
+        raise BadParameter(f"{line.name}: nobody has no median and no mean")
+    if not all(map(isfinite, told)):
+        raise BadParameter(f"{line.name}: a median or mean is a number")
+    if line.median is not None and not float(2 * line.median).is_integer():
+        raise BadParameter(f"{line.name}: a median of whole numbers is whole or half-way between two")
 
 
 def _disagree(published: Published) -> str:
