@@ -1,6 +1,7 @@
 """Every cell of the cube, from one query, is what counting by hand gives; whatever columns and values are called."""
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ def tables(memory):
 
 LADDER = Dimension.from_rungs(ODD, [("1", "low"), ("2", "low"), ("3", "high")])
 OPEN = Dimension.from_rungs("group", [], closed=False)
+OPEN_G = Dimension.from_rungs("g", [], closed=False)
 
 
 def cell(totals, *labels):
@@ -88,3 +90,28 @@ def test_a_cube_that_would_not_fit_is_refused():
     wide = Dimension.from_rungs("n", [(str(n),) for n in range(3000)], closed=False)
     with pytest.raises(BadParameter, match="too large"):
         shape((wide, wide))
+
+
+def test_rows_without_a_unit_are_one_contributor(memory):
+    """They may all be one person's, and are never nobody's: a cell of one such row is a small cell."""
+    rows = pa.table({"g": ["a", "a", "b", "b"], "who": [1, None, None, None], "m": [5.0, 1.0, 2.0, 3.0]})
+    for measure, top in ((None, 0), ("m", 2)):
+        totals = read(Reading("t", (OPEN_G,), measure, units=("who",), top=top), memory(t=rows))
+        assert totals.contributors[0].tolist() == [2, 1, 0, 0, 2]
+
+
+def test_a_row_without_an_amount_contributes_nothing(memory):
+    """Two people without an income are no company for the one who has one."""
+    rows = pa.table({"g": ["a"] * 3, "who": [1, 2, 2], "m": [500.0, None, None], "w": [1.0, 1.0, 1.0]})
+    for unit in (None, "who"):
+        reading = Reading("t", (OPEN_G,), "m", "w", units=(unit,), top=2)
+        totals = read(reading, memory(t=rows))
+        assert totals.contributors[0].tolist() == [1, 0, 0, 1] and totals.rows.tolist() == [3, 0, 0, 3]
+        assert totals.largest[0][:, 0].tolist() == [500, 0]
+
+
+def test_amounts_are_clamped_to_their_bounds(memory):
+    rows = pa.table({"g": ["a"] * 5, "m": [-7.0, 7.0, 200.0, np.inf, None]})
+    bounds = ((Fraction(1, 2), Fraction(100)), (None, None))
+    totals = read(Reading("t", (OPEN_G,), "m", bounds=bounds, top=2), memory(t=rows))
+    assert totals.value[0] == 0.5 + 7 + 100 + 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import product
 from math import prod
 
@@ -16,6 +17,8 @@ from obverse.tables.dimension import Dimension
 
 MOST_CELLS = 4_000_000
 KEY_BITS = 32
+Bounds = tuple[Fraction | None, Fraction | None]
+OPEN: Bounds = (None, None)
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,15 @@ class Reading:
 
     `top` asks for the contributions of that many largest contributors of each cell, for each of `units`;
     a unit of None is the row, told apart by the columns of `identity`. Unless `people` are to be counted, rows are.
-    `secret` asks for cell keys.
+    Rows whose unit is missing count as one contributor, for they may all be one's; those without an amount as none.
+    Amounts and weights are clamped to their `bounds`. `secret` asks for cell keys.
     """
 
     table: str
     dimensions: tuple[Dimension, ...]
     measure: str | None = None
     weight: str | None = None
+    bounds: tuple[Bounds, Bounds] = (OPEN, OPEN)
     units: tuple[str | None, ...] = (None,)
     top: int = 0
     identity: tuple[str, ...] = ()
@@ -123,9 +128,10 @@ def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
     people = (unit is not None and reading.people) or ranked
     wide = _wide(reading, unit, names)
     sets = _grouping_sets(reading.dimensions, ["u"] if people else [])
-    sums = [_sum("n", "n"), _sum("s", "s"), exp.func("MAX" if people else "SUM", exp.column("k")).as_("k")]
+    given = _given(reading)
+    key = exp.func("MAX" if people else "SUM", exp.column("k")).as_("k")
+    sums = [*(_sum(name, name) for name in dict.fromkeys(("n", given, "s"))), key]
     cells = exp.select(*names, *(["u"] if people else []), *sums).from_(wide.subquery("wide")).group_by(sets)
-    counted: exp.Expr = exp.column("u") if people else exp.column("n")
     if ranked:
         order = exp.Window(
             this=exp.RowNumber(),
@@ -133,7 +139,9 @@ def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
             order=exp.Order(expressions=[exp.Ordered(this=exp.column("s"), desc=True, nulls_first=False)]),
         )
         cells = exp.select("*", order.as_("r")).from_(cells.subquery("cells"))
-    people_counted = exp.func("COUNT", exp.column("u")) if people else exp.func("SUM", counted)
+    contributes = exp.GT(this=exp.column(given), expression=exp.Literal.number(0))
+    one = exp.Case().when(contributes, exp.Literal.number(1)).else_(exp.Literal.number(0))
+    contributors = exp.func("SUM", one if people else exp.column(given))
     key = exp.Mod(this=exp.func("SUM", exp.column("k")), expression=exp.Literal.number(1 << KEY_BITS))
     tops = [_largest(rank) for rank in range(1, reading.top + 1)]
     whole = exp.select(
@@ -141,7 +149,7 @@ def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
         exp.Literal.number(place).as_("unit"),
         _sum("n", "n"),
         _sum("s", "s"),
-        people_counted.as_("people"),
+        contributors.as_("people"),
         key.as_("k"),
         *tops,
     ).from_(cells.subquery("ranked"))
@@ -154,27 +162,23 @@ def _wide(reading: Reading, unit: str | None, names: list[str]) -> exp.Select:
     kept = [exp.alias_(column, f"c{i}") for i, column in enumerate(columns)]
     single = unit is None and reading.top > 0
     person: list[exp.Expr] = [] if unit is None or not reading.people else [_name(unit)]
-    amount = _amount(reading)
-    key = _record_key(reading, unit)
     source = exp.Table(this=exp.to_identifier(reading.table, quoted=True))
     if single:
         row_number = exp.Window(this=exp.RowNumber()).as_("u")
-        inner = exp.select(*kept, row_number, exp.Literal.number(1).as_("n"), amount.as_("s"), key.as_("k"))
-        inner = inner.from_(source)
+        inner = exp.select(*kept, row_number, *_row(reading, unit)).from_(source)
     else:
-        folded = exp.func("MAX" if person else "SUM", key).as_("k")
         persons = [exp.alias_(column, "u") for column in person]
-        count = exp.func("COUNT", exp.Star()).as_("n")
-        inner = exp.select(*kept, *persons, count, exp.func("SUM", amount).as_("s"), folded).from_(source)
+        sums = _summed(reading, unit, "MAX" if person else "SUM")
         grouped = [*columns, *person]
-        inner = inner.group_by(*grouped) if grouped else inner
+        inner = exp.select(*kept, *persons, *sums).from_(source).group_by(*grouped)
     labels = [
         label.as_(f"d{i}_{rung}")
         for i, d in enumerate(reading.dimensions)
         for rung, label in enumerate(_labels(i, d))
     ]
     people = ["u"] if person or single else []
-    outer = exp.select(*labels, *people, "n", "s", "k").from_(inner.subquery("counted"))
+    figures = dict.fromkeys(("n", _given(reading), "s", "k"))
+    outer = exp.select(*labels, *people, *figures).from_(inner.subquery("counted"))
     for i, dimension in enumerate(reading.dimensions):
         if dimension.closed:
             outer = outer.join(
@@ -183,13 +187,48 @@ def _wide(reading: Reading, unit: str | None, names: list[str]) -> exp.Select:
     return outer
 
 
+def _row(reading: Reading, unit: str | None) -> list[exp.Expr]:
+    """What one row adds: itself, whether it has an amount, the amount, its key."""
+    amount, none, one = _amount(reading), exp.Literal.number(0), exp.Literal.number(1)
+    given = exp.Case().when(amount.is_(exp.Null()), none).else_(one)
+    parts = [one.as_("n"), given.as_(_given(reading)), amount.as_("s"), _record_key(reading, unit).as_("k")]
+    return parts if _given(reading) != "n" else [parts[0], *parts[2:]]
+
+
+def _summed(reading: Reading, unit: str | None, fold: str) -> list[exp.Expr]:
+    """What several rows add: how many they are, how many have an amount, the amounts, their keys."""
+    amount = _amount(reading)
+    count = exp.func("COUNT", exp.Star()).as_("n")
+    given = [exp.func("COUNT", amount).as_(_given(reading))] if _given(reading) != "n" else []
+    key = exp.func(fold, _record_key(reading, unit)).as_("k")
+    return [count, *given, exp.func("SUM", amount).as_("s"), key]
+
+
+def _given(reading: Reading) -> str:
+    """Where to find how many rows have an amount: all have, where rows are counted."""
+    return "n" if reading.measure is None and reading.weight is None else "g"
+
+
 def _amount(reading: Reading) -> exp.Expr:
-    """What a row adds: its measure times its weight."""
-    parts = [_name(column) for column in (reading.measure, reading.weight) if column is not None]
+    """What a row adds: its measure times its weight; NULL where one of them is missing."""
+    named = zip((reading.measure, reading.weight), reading.bounds, strict=True)
+    parts = [_clamped(_name(column), bounds) for column, bounds in named if column is not None]
     if not parts:
         return exp.Literal.number(1)
-    product_ = parts[0] if len(parts) == 1 else exp.Mul(this=parts[0], expression=parts[1])
-    return exp.func("COALESCE", product_, exp.Literal.number(0))
+    return parts[0] if len(parts) == 1 else exp.Mul(this=parts[0], expression=parts[1])
+
+
+def _clamped(amount: exp.Expr, bounds: Bounds) -> exp.Expr:
+    """The amount, or the end of the bounds that it lies beyond."""
+    low, high = (bound if bound is None else exp.Literal.number(_decimal(bound)) for bound in bounds)
+    case = exp.Case()
+    case = case if high is None else case.when(exp.GT(this=amount, expression=high), high)
+    case = case if low is None else case.when(exp.LT(this=amount, expression=low), low)
+    return case.else_(amount) if low is not None or high is not None else amount
+
+
+def _decimal(bound: Fraction) -> str:
+    return str(bound.numerator if bound.denominator == 1 else float(bound))
 
 
 def _record_key(reading: Reading, unit: str | None) -> exp.Expr:

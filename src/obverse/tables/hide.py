@@ -63,11 +63,10 @@ class Suppress(Exact):
             raise BadParameter("(n, k) dominance looks at n = 1 or more of the largest contributors")
         if shape.measure is None and (self.dominance or self.p):
             raise BadParameter("dominance and p are about amounts: name a measure, or leave them out")
-        if shape.measure is not None:
-            low = shape.schema.column(shape.measure).low
-            if not isinstance(low, (int, Fraction)) or low < 0:
+        for amount, (low, _) in zip((shape.measure, shape.weight), shape.bounds, strict=True):
+            if amount is not None and (low is None or low < 0):
                 raise BadParameter(
-                    f"hiding amounts needs low = 0 or more for {shape.measure}: who contributes most?"
+                    f"hiding amounts needs low = 0 or more for {amount}: who contributes most?"
                 )
         measures(shape)
         return replace(self, threshold=threshold)
@@ -92,7 +91,7 @@ class Suppress(Exact):
         to 1 more the more of the total it holds.
         """
         names = measures(shape)
-        known = knowledge(totals.dimensions, names, shape.published, bounds(shape))
+        known = knowledge(totals.dimensions, names, shape.published, bounds(shape, totals))
         visible = shown(totals.dimensions, shape.by)
         own = np.zeros(len(known.system.low), bool)
         own[known.block(shape.name)] = True
@@ -171,12 +170,13 @@ def measures(shape: Shape) -> tuple[str, ...]:
     return tuple(sorted(named | {shape.name}))
 
 
-def bounds(shape: Shape) -> tuple[float, float] | None:
-    column = shape.schema.column(shape.measure) if shape.measure else None
-    if column is None or not column.bounded or shape.weight is not None:
+def bounds(shape: Shape, totals: Totals) -> tuple[float, float] | None:
+    """Between what a row's amount lies, for all that an outsider may know; a missing one counts as 0."""
+    low, high = shape.bounds[0]
+    if shape.measure is None or shape.weight is not None or low is None or high is None:
         return None
-    assert not isinstance(column.low, type(None)) and not isinstance(column.high, type(None))
-    return float(column.low), float(column.high)  # type: ignore[arg-type]
+    least = float(low) if (totals.value >= float(low) * totals.rows).all() else 0.0
+    return least, float(high)
 
 
 def _everybody(totals: Totals) -> np.ndarray:

@@ -14,7 +14,7 @@ from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Guarantee, Syntactic, Terms
-from obverse.tables.cube import Reading, Totals, read
+from obverse.tables.cube import OPEN, Bounds, Reading, Totals, read
 from obverse.tables.dimension import Dimension
 from obverse.tables.published import COUNT, Published, long, shown
 
@@ -40,6 +40,17 @@ class Shape:
     def name(self) -> str:
         """The measure's name among facts."""
         return self.measure or COUNT
+
+    @property
+    def bounds(self) -> tuple[Bounds, Bounds]:
+        """Between what the measure and the weight are declared to lie."""
+        return self._declared(self.measure), self._declared(self.weight)
+
+    def _declared(self, name: str | None) -> Bounds:
+        column = self.schema.column(name) if name is not None else None
+        ends = (column.low, column.high) if column is not None else OPEN
+        low, high = (end if isinstance(end, (int, Fraction)) else None for end in ends)
+        return low, high
 
     @property
     def whole(self) -> bool:

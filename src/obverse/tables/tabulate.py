@@ -165,6 +165,7 @@ class TabulatePlan:
             self.shape.dimensions,
             self.shape.measure,
             self.shape.weight,
+            self.shape.bounds,
             self.units[:1] if self.protect.keyed else self.units,
             top=self.protect.top if self.shape.measure is not None else 0,
             identity=tuple(column.name for column in self.shape.schema.columns),
