@@ -144,6 +144,27 @@ def test_a_tie_is_no_claim():
     assert not claims.made[0]
 
 
+def test_the_order_of_released_rows_changes_no_inference():
+    """Of hundreds of equal rows 64 were asked, and sorted by the secret these were of one mind."""
+    known = ("place", "trade")
+    orders = [PEOPLE.sort_by("ill"), PEOPLE.sort_by([("ill", "descending")]), PEOPLE]
+    first, *others = (
+        Inferring(known, "ill").run(View({"release": release}, {"targets": PEOPLE.select(known)}))
+        for release in orders
+    )
+    for other in others:
+        assert (first.values == other.values).all() and (first.scores == other.scores).all()
+
+
+def test_all_equal_records_are_asked_and_not_some():
+    few, many = [{"place": "a", "ill": "no"}] * 100, [{"place": "a", "ill": "yes"}] * 101
+    release = pa.Table.from_pylist(few + many)
+    claims = Inferring(("place",), "ill").run(
+        View({"release": release}, {"targets": release.select(["place"])})
+    )
+    assert set(claims.values) == {"yes"} and claims.scores[0] == pytest.approx(101 / 201)
+
+
 def test_a_description_fits_one_person_or_is_wrong():
     """Two people who fit are as wrong as none."""
     release = pa.table({"age": [90, 20, 20], "place": ["a", "b", "b"]})

@@ -190,6 +190,12 @@ def test_the_command_writes_both_and_says_the_verdict(files, tmp_path, capsys):
     [
         ("none.csv", (), "none.csv: there is no such file"),
         ("empty.csv", (), "empty.csv is empty: it has a header and no rows"),
+        ("nothing.csv", (), "nothing.csv is empty: it has not even a header"),
+        (
+            "latin.csv",
+            (),
+            "latin.csv cannot be read as csv; it needs UTF-8 text and as many cells in every row",
+        ),
         (
             "alien.csv",
             (),
@@ -205,6 +211,8 @@ def test_bad_input_is_one_sentence_and_no_trace(files, monkeypatch, capsys, rele
     monkeypatch.chdir(files["people"].parent)
     (files["people"].parent / "empty.csv").write_text("age,town\n")
     (files["people"].parent / "alien.csv").write_text("x\n1\n")
+    (files["people"].parent / "nothing.csv").touch()
+    (files["people"].parent / "latin.csv").write_bytes(b"age,town\n30,Ang\xe9\n")
     assert main(["attack", release, "--against", "people.csv", *more]) in (2, 7)
     told = capsys.readouterr().err
     assert told.startswith("obverse: ") and said in told and len(told.splitlines()) == 1

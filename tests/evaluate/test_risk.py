@@ -16,8 +16,8 @@ from .conftest import QUASI, SENSITIVE, world
 PEOPLE, OTHERS, FRESH = (world(seed) for seed in range(3))
 
 
-def _held(control=OTHERS, **more):
-    return Held("people", PEOPLE, QUASI, SENSITIVE, control=control, **more)
+def _held(control=OTHERS, sensitive=SENSITIVE, **more):
+    return Held("people", PEOPLE, QUASI, sensitive, control=control, **more)
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +131,36 @@ def test_an_attack_that_is_rarely_sure_is_held_against_guessing_and_not_against_
     assert "sure of 0, 0 rightly" in sure.note
     assert sure.evidence.success.share == pytest.approx(sure.evidence.baseline, abs=0.02)
     assert sure.evidence.risk_interval[0] == 0 and not sure.evidence.succeeded
+
+
+def test_a_guessed_number_is_right_as_often_as_the_best_number_for_everybody():
+    """The guess was of the commonest exact number, though a claim that is near counts as right."""
+    got = next(t for t in assess(FRESH, _held(sensitive=("income",))).tried if t.about == "income")
+    income = PEOPLE["income"].to_numpy()
+    best = max(np.mean(np.abs(income - c) <= 0.05 * c) for c in range(1000, 99_000, 100))
+    assert got.evidence.baseline == pytest.approx(best, abs=0.02)
+
+
+def test_what_could_not_be_inferred_is_said_to_be_untested():
+    bands = pa.array([f"{n // 9000 * 9000}-{n // 9000 * 9000 + 8999}" for n in PEOPLE["income"].to_pylist()])
+    coarse = assess(PEOPLE.set_column(2, "income", bands), _held(sensitive=("income",)))
+    assert "intervals" in dict(coarse.untried)["inference of income"]
+    wide = pa.table({f"c{i}": np.arange(40) % (i + 2) for i in range(9)})
+    untried = dict(assess(wide, Held("wide", wide)).untried)
+    assert "inference of c0, c1, c2" in untried
+
+
+def test_risks_of_few_rows_among_many_people_are_said_to_be_shared_out(copy):
+    """Someone who knows that a person is in it is not stopped by the many who are not."""
+    what = "somebody who knows that a person is in it"
+    assert what in dict(assess(PEOPLE.slice(0, 500), _held()).untried) and what not in dict(copy.untried)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9, 11])
+def test_very_few_rows_are_attacked_without_a_warning(rows, recwarn):
+    few = PEOPLE.slice(0, rows)
+    found = assess(few, Held("few", few, QUASI, SENSITIVE))
+    assert found.verdict[0] != "No attack tried got through" and not recwarn.list
 
 
 def test_shuffled_secrets_are_not_inferred():

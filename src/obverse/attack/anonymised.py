@@ -17,14 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from obverse.attack.base import Attack, Claims, Harm, View, shuffle
-from obverse.attack.mixed import Ladders, encode, numeric
+from obverse.attack.mixed import Codes, Ladders, classes_of, encode, numeric
 from obverse.attack.nearest import Boxes, Nearest
 from obverse.attack.synthetic import NOTHING, categories, plain
 from obverse.errors import BadParameter, BadSource
 from obverse.noise.entropy import Keyed
 
 CLASSES = 64  # as many classes as one person is looked for in
-Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -241,7 +240,7 @@ class Minimality(Attack):
         release = view.table("release", [*self.known, self.secret])
         parts = [view.table(name, self.known) for name in ("targets", "population")]
         boxes, targets, people = encode([release, *parts], self.known, self.ladders)
-        classes, of = _classes(boxes)
+        classes, of = classes_of(boxes)
         ill = np.bincount(of, plain(release, self.secret) == self.value, minlength=len(classes)).astype(int)
         size = np.bincount(of, minlength=len(classes))
         groups, counts = np.unique(people.low, axis=0, return_counts=True)
@@ -282,7 +281,7 @@ class Downcoding(Attack):
         return np.where(distance[:, 0] == 0, np.arange(len(ends)), NOTHING)
 
     def _ends(self, boxes: Boxes) -> NDArray[np.float32]:
-        classes, _ = _classes(boxes)
+        classes, _ = classes_of(boxes)
         one = (classes.low < classes.high).sum(axis=1) == 1
         if not one.any():
             raise BadParameter("no row has exactly one generalised cell: there is nothing to narrow down")
@@ -318,23 +317,13 @@ def credibility(groups: list[int], mine: int, ill: int, diversity: int) -> float
     return (total(safe=False, weighted=True) - total(safe=True, weighted=True)) / broken if broken else 0.0
 
 
-def _classes(boxes: Boxes) -> tuple[Boxes, Codes]:
-    """The distinct boxes, and the number of each row's."""
-    both = np.hstack([boxes.low, boxes.high]) + np.float32(0)  # −0 is 0
-    kind = pa.binary(both.strides[0])
-    rows = pa.Array.from_buffers(kind, len(both), [None, pa.py_buffer(both)]).dictionary_encode()
-    of = rows.indices.to_numpy().astype(np.int64)
-    _, first = np.unique(of, return_index=True)
-    return boxes.rows(first), of
-
-
 def _possible(
     view: View, name: str, known: tuple[str, ...], secret: str, ladders: Ladders | None
 ) -> Iterator[Codes]:
     """For each target, the secrets of all rows that could be his, as numbers of `categories`."""
     release, targets = view.table(name, [*known, secret]), view.table("targets", known)
     boxes, people = encode([release, targets], known, ladders)
-    classes, of = _classes(boxes)
+    classes, of = classes_of(boxes)
     order, (_, codes) = np.argsort(of, kind="stable"), categories(release, secret)
     sorted_codes = codes[order]
     ends = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=len(classes)))])

@@ -244,7 +244,10 @@ def judge(
     right = claims.made & named
     idle = None if control is None else control.rate
     if _certified(claims, named, control, game, doubt=1e-6) > (inf if game.ledger is None else game.ledger):
-        raise Broken(f"{type(attack).__name__} proves a loss above the ledger's ε = {game.ledger}")
+        raise Broken(
+            f"{type(attack).__name__} proves a loss above the ledger's ε = {game.ledger}: the release leaks more than "
+            "it was charged for, or the people it is held against were not set apart from the others by chance alone"
+        )
     return Evidence(
         attack=type(attack).__name__,
         harm=attack.harm,

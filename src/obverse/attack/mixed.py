@@ -27,6 +27,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _SPAN = re.compile(rf"^([\[(]?)\s*({_NUMBER})\s*(?:-|–|,|\.\.|to)\s*({_NUMBER})\s*([\])]?)$")
 _SIDE = re.compile(rf"^(<=|>=|<|>|≤|≥)\s*({_NUMBER})$|^({_NUMBER})\s*\+$")
 
+Codes = NDArray[np.int64]
 _Pair = tuple[Reals, Reals]
 _Shut = NDArray[np.bool_] | bool
 _Spans = tuple[NDArray[np.float64], NDArray[np.float64], _Shut, _Shut]
@@ -62,6 +63,16 @@ def shared(release: pa.Table, people: pa.Table) -> list[str]:
 def numeric(table: pa.Table, name: str) -> bool:
     """Whether a column holds numbers or dates, rather than names of things."""
     return _numeric(_cells(table.slice(0, 0), name))
+
+
+def classes_of(boxes: Boxes) -> tuple[Boxes, Codes]:
+    """The distinct boxes, and the number of each row's."""
+    both = np.hstack([boxes.low, boxes.high]) + np.float32(0)  # −0 is 0
+    kind = pa.binary(both.strides[0])
+    rows = pa.Array.from_buffers(kind, len(both), [None, pa.py_buffer(both)]).dictionary_encode()
+    of = rows.indices.to_numpy().astype(np.int64)
+    _, first = np.unique(of, return_index=True)
+    return boxes.rows(first), of
 
 
 def counted(cells: pa.Array) -> pa.Array:

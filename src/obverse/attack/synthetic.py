@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from obverse.attack.base import Attack, Claims, Harm, View, shuffle, words
-from obverse.attack.mixed import MISSING, Ladders, counted, encode, numeric
+from obverse.attack.mixed import MISSING, Codes, Ladders, classes_of, counted, encode, numeric
 from obverse.attack.nearest import Boxes, Nearest, Reals
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Keyed
@@ -25,8 +25,9 @@ from obverse.noise.entropy import Keyed
 Scores: TypeAlias = NDArray[np.float64]
 Yes: TypeAlias = NDArray[np.bool_]
 
-TIES = 64  # as many equally near records as are asked for their opinion
+TIES = 64  # as many equally near classes of like records as are asked for their opinion
 NOTHING = -1
+NEAR = 0.05  # a number claimed is right where it is as near as this share of itself  [GBWT23]
 BATCHES = 10  # of draws; the attacker goes on while as many bring him a tenth of what he wants
 LEAST = -1.0  # below every number, above a missing one
 
@@ -212,9 +213,15 @@ class Inferring(Attack):
     def claim(self, view: View) -> Claims:
         release = view.table("release", [*self.known, self.secret])
         boxes, targets = encode([release, view.table("targets", self.known)], self.known, self.ladders)
-        distance, index = Nearest(boxes).search(targets.low, 1 if self.single else TIES)
         values, codes = categories(release, self.secret)
-        choice, surer = _vote(distance, codes[index], len(values))
+        if self.single:
+            distance, index = Nearest(boxes).search(targets.low)
+            votes = np.arange(len(codes) + 1), codes, np.ones_like(codes)
+        else:
+            classes, of = classes_of(boxes)
+            distance, index = Nearest(classes).search(targets.low, TIES)
+            votes = _counted(of, codes, len(classes))
+        choice, surer = _vote(distance, index, votes, len(values))
         scores = surer - distance[:, 0].astype(float)
         return Claims(values[choice], scores, choice != NOTHING)
 
@@ -247,11 +254,26 @@ class Closest(Attack):
         return Claims(np.ones(len(scores), bool), scores, scores > bar)
 
 
-def within(claims: Claims, truth: NDArray[np.generic], tolerance: float = 0.05) -> NDArray[np.generic]:
+def within(claims: Claims, truth: NDArray[np.generic], tolerance: float = NEAR) -> NDArray[np.generic]:
     """For the judge: the truth of numbers, where a claim this near to it counts as right.  [GBWT23]"""
     claimed, true = claims.values.astype(float), truth.astype(float)
     close = np.abs(claimed - true) <= tolerance * np.abs(claimed) + 1e-12
     return np.where(close, claimed, true)
+
+
+def best_guess(truth: NDArray[np.generic], tolerance: float = NEAR) -> float:
+    """The share of these numbers that the best one number, claimed of everybody, is `within` the tolerance of.
+
+    >>> best_guess(np.array([100.0, 101.0, 109.0, 200.0]))
+    0.75
+    """
+    numbers = truth.astype(float)
+    found = [int((numbers == 0).sum())]
+    for side in (numbers[numbers > 0], -numbers[numbers < 0]):
+        rising = np.sort(side)
+        ends = np.searchsorted(rising, rising * (1 + tolerance) / (1 - tolerance), side="right")
+        found.append(int((ends - np.arange(len(rising))).max(initial=0)))
+    return max(found) / len(numbers)
 
 
 def categories(table: pa.Table, name: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
@@ -285,30 +307,39 @@ def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.f
     return np.asarray(np.log(distances[1] + 1e-3) - np.log(distances[0] + 1e-3), dtype=np.float64)
 
 
+def _counted(of: Codes, secrets: Codes, classes: int) -> tuple[Codes, Codes, Codes]:
+    """Where each class's votes begin and end, the secrets that its records have, and how often."""
+    kinds = int(secrets.max()) + 1
+    pairs, counts = np.unique(of * kinds + secrets, return_counts=True)
+    return np.searchsorted(pairs // kinds, np.arange(classes + 1)), pairs % kinds, counts
+
+
 @njit(cache=True, nogil=True)
 def _vote(
-    distance: Reals, secrets: NDArray[np.int64], kinds: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Among the records at the least distance, the commonest secret and its share; −1 for a tie."""
+    distance: Reals, index: Codes, votes: tuple[Codes, Codes, Codes], kinds: int
+) -> tuple[Codes, NDArray[np.float64]]:
+    """Among the records of the classes at the least distance, the commonest secret and its share; −1 for a tie."""
+    ends, secrets, counts = votes
     choice = np.full(len(distance), -1, np.int64)
     surer = np.zeros(len(distance), np.float64)
-    votes = np.zeros(kinds, np.int64)
+    tally = np.zeros(kinds, np.int64)
     for i in range(len(distance)):
+        near = index[i][distance[i] == distance[i, 0]]
         asked, most, tied = 0, 0, False
-        for j in range(distance.shape[1]):
-            if distance[i, j] > distance[i, 0]:
-                break
-            asked += 1
-            votes[secrets[i, j]] += 1
-        for j in range(asked):
-            kind = secrets[i, j]
-            if votes[kind] > most:
-                most, tied, choice[i] = votes[kind], False, kind
-            elif votes[kind] == most and kind != choice[i]:
-                tied = True
+        for place in near:
+            for at in range(ends[place], ends[place + 1]):
+                tally[secrets[at]] += counts[at]
+                asked += counts[at]
+        for place in near:
+            for at in range(ends[place], ends[place + 1]):
+                kind = secrets[at]
+                if tally[kind] > most:
+                    most, tied, choice[i] = tally[kind], False, kind
+                elif tally[kind] == most and kind != choice[i]:
+                    tied = True
         surer[i] = most / asked
         if tied:
             choice[i] = -1
-        for j in range(asked):
-            votes[secrets[i, j]] = 0
+        for place in near:
+            tally[secrets[ends[place] : ends[place + 1]]] = 0
     return choice, surer

@@ -194,12 +194,15 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
     source = locate(str(path))
     if not Path(source.place).is_file():
         raise BadSource(f"{path}: there is no such file")
+    if not Path(source.place).stat().st_size:
+        raise BadSource(f"{path} is empty: it has not even a header")
     texts = {} if like is None else {f.name: f.type for f in like.schema if pa.types.is_string(f.type)}
     try:
         table = _read(source.form, source.place, texts, missing)
         names = table.column_names
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        raise BadSource(f"{path} cannot be read as {source.form.value}") from None
+        needs = "; it needs UTF-8 text and as many cells in every row" if source.form is Form.CSV else ""
+        raise BadSource(f"{path} cannot be read as {source.form.value}{needs}") from None
     if len(set(names)) < len(names):
         raise BadSource(f"{path} names a column twice")
     if not table.num_rows:

@@ -24,6 +24,7 @@ from obverse.attack.synthetic import (
     Inferring,
     Linking,
     SinglingOut,
+    best_guess,
     halves,
     plain,
     within,
@@ -177,7 +178,7 @@ class World:
             )
         people = self.known.people.take(self.drawn[1])
         release, found = without(self.release, people, self.known.ladders)
-        if found.mean() < 0.5:
+        if 2 * int(found.sum()) <= people.num_rows:
             return self.release, people.slice(0, 0), ""
         taken = people.filter(pa.array(found))
         return release, taken, f"{taken.num_rows:,} people whose rows were taken out of it"
@@ -199,6 +200,10 @@ class World:
     @property
     def secrets(self) -> tuple[str, ...]:
         return (self.known.sensitive or tuple(self.release.column_names))[-SECRETS:]
+
+    def _alike(self, secret: str) -> bool:
+        """Whether the people's values of it can be held against the release's: a number is no interval."""
+        return numeric(self.known.people, secret) == numeric(self.release, secret)
 
     @cached_property
     def linking(self) -> Linking | None:
@@ -235,6 +240,7 @@ class World:
         if self.linking is None:
             why = "is so coarse that wrong pairs look like rows" if self.exact else "has generalised cells"
             yield "linking of two halves", f"the release {why}"
+        yield from self._uninferred()
         if self.known.listed is None:
             yield (
                 "linkage to a list with names",
@@ -249,6 +255,25 @@ class World:
         )
         yield "other releases", f"what else was or will be published about these people, {more}"
         yield "other knowledge", "friends, histories and lists with columns that the table does not have"
+
+    def _uninferred(self) -> Iterator[tuple[str, str]]:
+        """Secrets that were not inferred; and people who are perhaps not in the release, so that risks are shared."""
+        coarse = [secret for secret in self.secrets if not self._alike(secret)]
+        if coarse:
+            yield f"inference of {few(coarse)}", "numbers that the release gives as intervals or as text"
+        every = self.known.sensitive or tuple(self.release.column_names)
+        if left := every[: -len(self.secrets)]:
+            yield (
+                f"inference of {few(left)}",
+                f"{SECRETS} columns are enough for a page: name others with --sensitive",
+            )
+        rows, people = self.release.num_rows, self.known.people.num_rows
+        if 2 * rows < people:
+            yield (
+                "somebody who knows that a person is in it",
+                f"the release has {rows:,} rows and was held against {people:,} people, among whom risks are shared "
+                "out; hold it against those alone who are in it",
+            )
 
     def describing(self) -> Tried:
         """Whole rows as descriptions."""
@@ -290,24 +315,25 @@ class World:
 
     def inferring(self, secret: str) -> Iterator[Tried]:
         known = tuple(name for name in self.quasi if name != secret)
-        if not known or numeric(self.known.people, secret) != numeric(self.release, secret):
+        if not known or not self._alike(secret):
             return
         ladders = self.known.ladders
-        inferring = Inferring(known, secret, ladders=ladders)
+        inferring, numbers = Inferring(known, secret, ladders=ladders), numeric(self.known.people, secret)
 
         def truth(claims: Claims, people: pa.Table, _: pa.Table) -> NDArray[np.generic]:
             true = plain(people, secret)
-            return within(claims, true) if numeric(people, secret) else true
+            return within(claims, true) if numbers else true
 
-        yield self._judged(inferring, truth, about=secret)
+        best = best_guess(plain(self.targets, secret)) if numbers else None
+        yield self._judged(inferring, truth, about=secret, baseline=best)
         if not self.exact:
             sure = Homogeneity(known, secret, ladders)
-            yield self._judged(sure, truth, about=secret, guess=secret)
+            yield self._judged(sure, truth, about=secret, baseline=best, guess=secret)
         if (other := self.known.earlier) is not None:
             both = tuple(name for name in known if name in other.column_names)
             if both and secret in other.column_names:
                 together = Composition(both, secret, ladders)
-                yield self._judged(together, truth, about=secret, other=other, guess=secret)
+                yield self._judged(together, truth, secret, best, other, guess=secret)
 
     def _membership(self, outside: pa.Table) -> Tried:
         order = shuffle(outside.num_rows, Keyed(self.seed + "membership"))
