@@ -16,16 +16,18 @@ from obverse.tables.suppress import suppress
 ADULT = Path(obverse.__file__).parent / "sample" / "adult.parquet"
 RECOVERED = {
     ("education", "occupation"): (23, 23),
-    ("marital-status", "occupation", "race"): (98, 98),
+    ("education", "occupation", "sex"): (98, 98),
     ("race", "native-country"): (41, 27),
+    ("workclass", "occupation", "race"): (98, 86),
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("columns, figures", RECOVERED.items(), ids=["2-D", "3-D", "countries"])
+@pytest.mark.parametrize("columns, figures", RECOVERED.items(), ids=["2-D", "3-D", "countries", "work"])
 def test_hiding_small_counts_alone_protects_almost_nothing(memory, columns, figures):
+    """Of people who say each of the columns; all margins are shown but those below 3."""
+    said = pq.read_table(ADULT, columns=list(columns)).drop_null()
     dimensions = tuple(Dimension.from_rungs(column, [], closed=False) for column in columns)
-    totals = read(Reading("adult", dimensions), memory(adult=pq.read_table(ADULT)))
+    totals = read(Reading("adult", dimensions), memory(adult=said))
     pattern = small_cells(totals.dimensions, totals.rows.astype(float), 3)
     low, high = ranges(seen(pattern, pattern.primary))
     assert (pattern.primary.sum(), (low == high)[pattern.primary].sum()) == figures
