@@ -58,10 +58,10 @@ class Dots:
         return float(self._deltas(np.array([epsilon]))[0])
 
     def _deltas(self, epsilon: Floats) -> Floats:
-        """δ at each ε, from sums over the losses above it."""
+        """δ at each ε > −700, from sums over the losses above it."""
         losses = self.losses
         mass = np.append(np.cumsum(self.chances[::-1])[::-1], 0.0)
-        less = np.append(np.cumsum((self.chances * np.exp(-losses))[::-1])[::-1], 0.0)
+        less = np.append(np.cumsum((self.chances * np.exp(-np.maximum(losses, -700.0)))[::-1])[::-1], 0.0)
         above = np.searchsorted(losses, epsilon, side="right")
         found: Floats = self.infinite + mass[above] - np.exp(np.minimum(epsilon, 700.0)) * less[above]
         least: Floats = np.minimum(1.0, found)
