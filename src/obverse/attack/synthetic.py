@@ -90,21 +90,22 @@ class SinglingOut(Attack):
         """Drawn until there are as many as are wanted, or too few more come for it to be worth while."""
         middle = np.partition(records.low, len(records) // 2, axis=0)[len(records) // 2]
         found, worth = np.empty((0, 2 * len(numbers)), np.float32), True
+        wanted = min(self.count, len(records))
         while worth:
             before = len(found)
             for _ in range(BATCHES):
-                if len(found) < self.count:
+                if len(found) < wanted:
                     more = _alone(tree, *self._drawn(records, numbers, middle, entropy))
                     found = np.vstack([found, more])
                     found = found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
-            worth = before + self.count / 10 < len(found) < self.count
+            worth = before + wanted / 10 < len(found) < wanted
         return found
 
     def _drawn(
         self, records: Boxes, numbers: NDArray[np.bool_], middle: Reals, entropy: Keyed
     ) -> tuple[Reals, Reals]:
         """Descriptions of drawn records, several times as many as are wanted."""
-        draws = (10 if self.size else 2) * self.count
+        draws = (10 if self.size else 2) * min(self.count, len(records))
         rows = words(draws, entropy) % len(records)
         used = np.ones((draws, len(numbers)), bool)
         if 0 < self.size < len(numbers):

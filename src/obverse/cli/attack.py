@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from obverse.evaluate.examine import Said, examine
     from obverse.evaluate.held import against
 
+    _writable(args)
     known = against(
         args.against,
         table=args.table,
@@ -97,6 +98,15 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {question:13} {word:8} {worst.evidence.risk:6.1%}  [{low:.1%}, {high:.1%}]")
     print(f"{page}, in {made.seconds:.0f} s")
     return 0
+
+
+def _writable(args: argparse.Namespace) -> None:
+    """Refuse pages that could not be written, before minutes are spent on them."""
+    from obverse.errors import BadSource
+
+    for page in (args.html, args.json):
+        if page and not Path(page).parent.is_dir():
+            raise BadSource(f"{page}: there is no folder {Path(page).parent}")
 
 
 def _released(args: argparse.Namespace) -> str | Released:

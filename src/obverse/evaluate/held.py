@@ -119,6 +119,8 @@ def against(
         raise BadParameter(f"{person} names people on which list? Say it with --population")
     if Path(path).suffix == ".toml":
         known = declared(path, table, control, person)
+    elif table:
+        raise BadParameter(f"{path} is one table; --table names one of a settings file's")
     else:
         people = rows(path)
         known = _told(Path(path).name, people, None if control is None else rows(control, people), person)

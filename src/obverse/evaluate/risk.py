@@ -121,6 +121,8 @@ def assess(
     """Try on a table all that can be tried with what the curator holds."""
     if not 0 < threshold < 1:
         raise BadParameter(f"a threshold is a share between 0 and 1, not {threshold}")
+    if (epsilon is not None and not epsilon >= 0) or not 0 <= delta < 1:
+        raise BadParameter(f"ε is 0 or more, and δ 0 or more and below 1, not {epsilon} and {delta}")
     columns = shared(release, known.people)
     if not release.num_rows:
         raise BadSource("the release is empty: there is nothing to attack")
