@@ -1,5 +1,4 @@
-"""Full-domain recoding: every column on one step of its ladder. The best of all nodes, proved the best; and local
-recoding, where every class takes the cheapest node at which it is large enough.  [Sam01; LDR05; KPEK14]
+"""Full-domain recoding: every column on one step of its ladder. The best of all nodes, proved.  [Sam01; LDR05; KPEK14]
 
 The proof of optimality asks for no monotone model. Without suppression a node loses L(node), a sum over columns, and
 suppression only adds to it: so a node with L at or above the best found cannot win. Where a model is monotone, what a
@@ -22,7 +21,6 @@ from obverse.anonymise.rules import Rules, set_overall
 
 Node = tuple[int, ...]
 MOST_VIEWS = 40
-MOST_LISTED, MOST_TRIED = 2_000_000, 25_000
 
 
 @dataclass(frozen=True)
@@ -249,57 +247,3 @@ class Search:
                 return found
             here[min(ways)[1]] += 1
             found.append(tuple(here))
-
-
-@njit(cache=True)
-def local(items: Items, line: Lines, rules: Rules, nodes: NDArray[np.int64], least: int) -> tuple[Ints, int]:
-    """Classes taken greedily from the cheapest node on: whatever is allowed at a node stays there; −1 if left over."""
-    n = len(items.codes)
-    label, classes, alive = np.full(n, -1, np.int64), 0, np.arange(n)
-    size = 1
-    while size < 2 * n:
-        size *= 2
-    slot = np.full(size, -1, np.int64)
-    for x in range(len(nodes)):
-        if len(alive) == 0:
-            break
-        here, count = classes_at(items.codes, line, nodes[x], alive, slot)
-        good = good_classes(items, rules, alive, here, count, least)
-        if not good.any():
-            continue
-        number = np.cumsum(good) - 1 + classes
-        for y in range(len(alive)):
-            if good[here[y]]:
-                label[alive[y]] = number[here[y]]
-        classes += good.sum()
-        alive = alive[~good[here]]
-    return label, classes
-
-
-def cheapest_first(items: Items, line: Lines, heights: Sequence[int]) -> NDArray[np.int64]:
-    """The nodes, by how much they lose; a power above 1 keeps dear labels for last.
-
-    Of very many nodes every second, third … is left out, which on Adult costs a thousandth of what is lost; the first
-    and the last, where every label is `*`, stay.
-    """
-    steps = _few([height + 1 for height in heights])
-    shape = [len(each) for each in steps]
-    weight, total = items.rows.astype(float), np.zeros(shape)
-    for j, each in enumerate(steps):
-        price = [weight @ line.price[step, line.start[j] + items.codes[:, j]] ** 2 for step in each]
-        total = total + (np.array(price) * line.factor[j]).reshape(
-            [len(each) if i == j else 1 for i in range(len(steps))]
-        )
-    order = np.argsort(total, axis=None, kind="stable")
-    order = np.append(order[:: -(-len(order) // MOST_TRIED)], order[-1])
-    places = np.unravel_index(order, shape)
-    return np.ascontiguousarray(np.array([np.array(s)[p] for s, p in zip(steps, places, strict=True)]).T)
-
-
-def _few(counts: Sequence[int]) -> list[list[int]]:
-    """The steps of each ladder, fewer of the tallest ones where their combinations are too many to list."""
-    steps = [list(range(count)) for count in counts]
-    while np.prod([float(len(each)) for each in steps]) > MOST_LISTED:
-        tallest = max(steps, key=len)
-        del tallest[(len(tallest) - 1) // 2]
-    return steps

@@ -15,9 +15,10 @@ from obverse.anonymise.cluster import mdav, members
 from obverse.anonymise.codes import Domain, Ints, encode, reorder
 from obverse.anonymise.items import Items, allowed, collect, part
 from obverse.anonymise.ladders import ladder_for
-from obverse.anonymise.lattice import Search, by_class, cheapest_first, local
+from obverse.anonymise.lattice import Search, by_class
 from obverse.anonymise.mondrian import Wish, mondrian
 from obverse.anonymise.recode import Recoding
+from obverse.anonymise.regions import cheapest_first, local
 from obverse.anonymise.rules import Rules
 from obverse.anonymise.settle import adopt, settle
 from obverse.data.hierarchy import Ladder, number
@@ -122,8 +123,8 @@ def search(
     if not allowed(items, rules, everything, wish.least, hist, seen):
         raise Withheld("this cannot be reached, even with every quasi-identifier hidden in every row")
     if how == "local":
-        nodes = cheapest_first(items, prepared.line, _heights(prepared))
-        label, classes = local(items, prepared.line, rules, nodes, wish.least)
+        nodes, due, limits = cheapest_first(items, prepared.line, _heights(prepared))
+        label, classes = local(items, prepared.line, rules, nodes, due, limits, wish.least)
         label = adopt(items, prepared.line, rules, wish, label, classes)
         ways = (
             boxed(prepared, items, item, *way)
