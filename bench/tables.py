@@ -79,7 +79,7 @@ def greedy(pattern: Pattern) -> np.ndarray:
     cells = np.flatnonzero(pattern.primary)
     for cell in cells[np.argsort(-(pattern.up + pattern.down)[cells], kind="stable")]:
         for sign in (1, -1):
-            gap = Gap(int(cell), sign, np.zeros(0))
+            gap = Gap(int(cell), sign, float(pattern.need(sign)[cell]))
             hidden = hidden | carrier.carry(gap, np.where(hidden, 0.0, pattern.weight))
     return hidden
 
@@ -132,7 +132,15 @@ def rounding() -> None:
     ):
         table = skewed(dimensions, 1, 20)
         keys = np.random.default_rng(1).integers(0, 1 << 32, table.shape)
-        totals = Totals(dimensions, table, table.astype(float), table[None], np.zeros((1, 0)), keys)
+        totals = Totals(
+            dimensions,
+            table,
+            table.astype(float),
+            table[None],
+            np.zeros((1, 0)),
+            keys,
+            np.zeros((1, *table.shape)),
+        )
         schema = Schema("t", "none", ())
         shape = Shape(schema, dimensions, (tuple(d.column for d in dimensions),))
         begun = process_time()

@@ -16,7 +16,9 @@ from obverse.tables.rounding import Round
 def totals(dimensions, table, seed=1):
     keys = np.random.default_rng(seed).integers(0, 1 << KEY_BITS, table.shape)
     counts = table.astype(np.int64)
-    return Totals(dimensions, counts, table, counts[None], np.zeros((1, 0)), keys)
+    return Totals(
+        dimensions, counts, table, counts[None], np.zeros((1, 0)), keys, np.zeros_like(counts[None])
+    )
 
 
 def rounded(protection, dimensions, table, seed=1):

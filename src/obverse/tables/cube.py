@@ -45,7 +45,10 @@ class Reading:
 
 @dataclass(frozen=True, repr=False)
 class Totals:
-    """The true figures of every cell, as arrays with an axis a dimension; secret, so without a `repr`."""
+    """The true figures of every cell, as arrays with an axis a dimension; secret, so without a `repr`.
+
+    `alone` says who a cell's only contributor is, by a number from 1 up; 0 where there are none or several.
+    """
 
     dimensions: tuple[Dimension, ...]
     rows: np.ndarray
@@ -53,6 +56,7 @@ class Totals:
     contributors: np.ndarray
     largest: np.ndarray
     keys: np.ndarray
+    alone: np.ndarray
 
 
 def shape(dimensions: Sequence[Dimension]) -> tuple[int, ...]:
@@ -77,17 +81,33 @@ def read(reading: Reading, tables: Tables) -> Totals:
     value = np.zeros(sizes)
     contributors = np.zeros((units, *sizes), np.int64)
     largest = np.zeros((units, top, *sizes))
+    alone = np.zeros((units, *sizes), np.int64)
+    names: dict[object, int] = {}
     width = sum(d.height for d in dimensions)
     for row in found:
         cell = tuple(_node(d, row, _first(dimensions, i)) for i, d in enumerate(dimensions))
-        unit, n, total, people, key, *tops = (x or 0 for x in row[width:])
+        unit, n, total, people, key, who, *tops = (x or 0 for x in row[width:])
         index = int(unit)
         contributors[(index, *cell)] = int(people)
+        if people == 1:
+            alone[(index, *cell)] = names.setdefault((index, who), len(names) + 1)
         for rank, amount in enumerate(tops):
             largest[(index, rank, *cell)] = float(amount)
         if index == 0:
             rows[cell], value[cell], keys[cell] = int(n), float(total), int(key)
-    return Totals(dimensions, rows, value, contributors, largest, keys)
+    for index, named in enumerate(reading.units):
+        if named is None:
+            alone[index] = _lone_rows(dimensions, contributors[index])
+    return Totals(dimensions, rows, value, contributors, largest, keys, alone)
+
+
+def _lone_rows(dimensions: tuple[Dimension, ...], rows: np.ndarray) -> np.ndarray:
+    """For each cell of one row a number that says which: the row of a margin is that of the one cell below it."""
+    lone = rows[np.ix_(*(np.array(d.leaves) for d in dimensions))] == 1
+    numbers = np.cumsum(lone).reshape(lone.shape) * lone
+    for axis, dimension in enumerate(dimensions):
+        numbers = dimension.sums(numbers, axis)
+    return np.where(rows == 1, numbers, 0)
 
 
 def _first(dimensions: Sequence[Dimension], place: int) -> int:
@@ -114,7 +134,7 @@ def _node(dimension: Dimension, row: Row, first: int) -> int:
 
 
 def query(reading: Reading) -> exp.Query:
-    """One SELECT: rung labels (NULL where summed over), unit, rows, total, contributors, key, largest."""
+    """One SELECT: rung labels (NULL where summed over), unit, rows, total, contributors, key, who, largest."""
     parts = [_per_unit(reading, place, unit) for place, unit in enumerate(reading.units)]
     whole: exp.Query = parts[0]
     for part in parts[1:]:
@@ -142,6 +162,9 @@ def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
     contributes = exp.GT(this=exp.column(given), expression=exp.Literal.number(0))
     one = exp.Case().when(contributes, exp.Literal.number(1)).else_(exp.Literal.number(0))
     contributors = exp.func("SUM", one if people else exp.column(given))
+    who: exp.Expr = exp.Null()
+    if unit is not None and people and reading.secret is None:
+        who = exp.func("MIN", exp.Case().when(contributes, _text(exp.column("u"))))
     key = exp.Mod(this=exp.func("SUM", exp.column("k")), expression=exp.Literal.number(1 << KEY_BITS))
     tops = [_largest(rank) for rank in range(1, reading.top + 1)]
     whole = exp.select(
@@ -151,6 +174,7 @@ def _per_unit(reading: Reading, place: int, unit: str | None) -> exp.Select:
         _sum("s", "s"),
         contributors.as_("people"),
         key.as_("k"),
+        exp.cast(who, "TEXT").as_("who"),
         *tops,
     ).from_(cells.subquery("ranked"))
     return whole.group_by(*names) if names else whole

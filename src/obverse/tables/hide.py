@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from obverse.noise.entropy import Entropy
 from obverse.release import Syntactic, Terms
 from obverse.tables.audit import ranges
 from obverse.tables.cube import Totals
+from obverse.tables.insiders import guarded, insiders
 from obverse.tables.pattern import Pattern
 from obverse.tables.protect import Exact, Protected, Shape, syntactic
 from obverse.tables.published import COUNT, knowledge, shown
@@ -79,7 +81,10 @@ class Suppress(Exact):
         return syntactic(*rules, ("secondary", "no sum narrows a hidden cell below its protection interval"))
 
     def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:
-        hidden = suppress(self.pattern(shape, totals))
+        pattern = self.pattern(shape, totals)
+        first = len(pattern.truth) - totals.value.size
+        alone = [insiders(totals.dimensions, each, totals.value, first) for each in totals.alone]
+        hidden = guarded(pattern, suppress(pattern), list(chain(*alone)))
         value = np.rint(totals.value).astype(np.int64) if shape.measure is None else totals.value
         cells = hidden[-value.size :].reshape(value.shape)
         return Protected(value, np.where(cells, HIDDEN, "").astype(object))

@@ -75,11 +75,12 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Gap:
-    """A primary cell that a choice leaves too well known, and the prices of the equations that prove it."""
+    """A primary cell that has to be able to go so far up or down, and the prices of the equations that hold it."""
 
     cell: int
     sign: int
-    prices: np.ndarray = field(repr=False)
+    amount: float
+    prices: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
 
 class Check:
@@ -144,4 +145,4 @@ class Check:
     def _gap(self, column: int, sign: int) -> Gap:
         prices = np.zeros(len(self.pattern.system.least))
         prices[self.rows] = self.polytope.prices()
-        return Gap(int(self.columns[column]), sign, prices)
+        return Gap(int(self.columns[column]), sign, float(self.need[sign][column]), prices)

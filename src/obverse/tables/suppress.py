@@ -19,6 +19,7 @@ from obverse.tables.pattern import NEAR, Check, Gap, Pattern
 from obverse.tables.polytope import programme, solver
 
 HOPELESS = "no choice of hidden cells keeps the promise: what is shown already gives it away"
+NOBODY = np.zeros(0, np.int64)
 ROUNDS = 5
 NODES = 1
 
@@ -78,7 +79,7 @@ def cut(pattern: Pattern, gap: Gap) -> np.ndarray:
     reduced[gap.cell] += gap.sign
     reduced[np.abs(reduced) < NEAR] = 0
     gain = np.maximum(reduced, 0) * pattern.room(1) + np.maximum(-reduced, 0) * pattern.room(-1)
-    coefficients: np.ndarray = np.minimum(gain / pattern.need(gap.sign)[gap.cell], 1.0)
+    coefficients: np.ndarray = np.minimum(gain / gap.amount, 1.0)
     return coefficients
 
 
@@ -116,43 +117,54 @@ class Master:
 
 
 class Carrier:
-    """The cheapest way to let one cell move: which cells must move with it, at their weight a unit.  [KGA92]"""
+    """The cheapest way to let one cell move: which cells must move with it, at their weight a unit.  [KGA92]
 
-    def __init__(self, pattern: Pattern) -> None:
-        self.pattern, system = pattern, pattern.system
-        self.size = len(pattern.truth)
+    Only the cells `among` may move: those that can be hidden, if none are named.
+    """
+
+    def __init__(self, pattern: Pattern, among: np.ndarray | None = None) -> None:
+        self.among = pattern.start | pattern.choosable if among is None else among
+        self.columns = np.flatnonzero(self.among)
+        self.place = np.full(len(self.among), -1)
+        self.place[self.columns] = np.arange(len(self.columns))
+        moves = pattern.moves(self.among)
+        touched = np.zeros(len(moves.least), bool)
+        touched[moves.row_of[self.among[moves.index]]] = True
+        system = moves.rows(touched, self.columns)
+        self.size = len(self.columns)
         order = np.argsort(np.concatenate([system.row_of, system.row_of]), kind="stable")
+        self.high = np.concatenate([system.high, -system.low])
         both = System(
             start=system.start * 2,
             index=np.concatenate([system.index, system.index + self.size])[order],
             value=np.concatenate([system.value, -system.value])[order],
-            least=pattern.moves(pattern.start).least,
-            most=pattern.moves(pattern.start).most,
+            least=system.least,
+            most=system.most,
             low=np.zeros(2 * self.size),
-            high=np.concatenate([self._ends(1), self._ends(-1)]),
+            high=self.high,
         )
-        self.high = both.high
         self.solver = solver()
         self.solver.setOptionValue("presolve", "off")
         self.solver.passModel(programme(both, np.zeros(2 * self.size)))
 
-    def _ends(self, sign: int) -> np.ndarray:
-        return np.where(self.pattern.start | self.pattern.choosable, self.pattern.room(sign), 0.0)
-
-    def carry(self, gap: Gap, cost: np.ndarray) -> np.ndarray:
-        """True at the cells that move when this gap is closed at least cost."""
-        there = gap.cell if gap.sign > 0 else gap.cell + self.size
-        back = gap.cell + self.size if gap.sign > 0 else gap.cell
-        amount = float(self.pattern.need(gap.sign)[gap.cell])
-        every = np.arange(2 * self.size, dtype=np.int32)
-        self.solver.changeColsCost(2 * self.size, every, np.concatenate([cost, cost]))
-        self.solver.changeColBounds(there, amount, amount)
-        self.solver.changeColBounds(back, 0.0, 0.0)
+    def carry(self, gap: Gap, cost: np.ndarray, told: np.ndarray = NOBODY) -> np.ndarray:
+        """True at the cells that move when this gap is closed at least cost; those `told` do not."""
+        here = int(self.place[gap.cell])
+        there, back = (here, here + self.size) if gap.sign > 0 else (here + self.size, here)
+        every, prices = np.arange(2 * self.size, dtype=np.int32), cost[self.columns]
+        self.solver.changeColsCost(2 * self.size, every, np.concatenate([prices, prices]))
+        known = self.place[told][self.place[told] >= 0]
+        still = [back, *known.tolist(), *(known + self.size).tolist()]
+        for column in still:
+            self.solver.changeColBounds(column, 0.0, 0.0)
+        self.solver.changeColBounds(there, gap.amount, gap.amount)
         self.solver.run()
-        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise Withheld(HOPELESS)
         moved = np.array(self.solver.getSolution().col_value)
-        self.solver.changeColBounds(there, 0.0, self.high[there])
-        self.solver.changeColBounds(back, 0.0, self.high[back])
-        carried: np.ndarray = moved[: self.size] + moved[self.size :] > NEAR
+        found = self.solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        for column in (there, *still):
+            self.solver.changeColBounds(column, 0.0, self.high[column])
+        if not found:
+            raise Withheld(HOPELESS)
+        carried = np.zeros(len(self.among), bool)
+        carried[self.columns] = moved[: self.size] + moved[self.size :] > NEAR
         return carried
