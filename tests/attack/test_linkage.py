@@ -155,3 +155,13 @@ def test_bad_parameters_are_refused():
         Key("zip", keep=0)
     with pytest.raises(BadParameter, match="no column nope"):
         uniqueness(pa.table({"a": [1]}), ["nope"])
+
+
+def test_a_chain_of_facts_that_the_list_cannot_have_is_refused():
+    roll = pa.table({"born": [1, 1, 2]})
+    for known, text in (
+        ({"name": "Ada"}, "no column name; there are born"),
+        ({"born": "x"}, "born is int64"),
+    ):
+        with pytest.raises(BadParameter, match=text):
+            chain(roll, known)

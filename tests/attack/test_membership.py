@@ -6,8 +6,11 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from obverse.attack.anonymised import Minimality
 from obverse.attack.base import Contest, Game, View, judge
+from obverse.attack.marginals import Marginals
 from obverse.attack.membership import Confidence, Membership, Nearness, dealt, matrix
+from obverse.attack.sparse import Sparse
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Keyed
 
@@ -122,3 +125,17 @@ def test_text_and_too_few_references_are_refused():
         matrix(pa.table({"job": ["a"]}))
     with pytest.raises(BadParameter, match="at least 4"):
         _contest(stump, Confidence("ill"), "gaussian", 2).evidence()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Membership(stump, Nearness(), "conjugal"),
+        lambda: Sparse("ratings", "known", "likely"),
+        lambda: Marginals("homeric"),
+        lambda: Minimality(("age",), "ill", "flu", diversity=1),
+    ],
+)
+def test_a_rule_that_is_none_is_refused_and_not_taken_for_another(wrong):
+    with pytest.raises(BadParameter):
+        wrong()

@@ -151,5 +151,9 @@ def test_bad_input_is_refused():
         worlds(Answers(np.ones((1, 21), bool), np.ones(1)))
     with pytest.raises(BadSource, match="one answer for each parity"):
         Fourier("a").run(View({"a": np.ones(3)}))
+    with pytest.raises(BadSource, match="an answer is a number"):
+        Answers(np.ones((1, 3), bool), np.array([np.nan]))
+    with pytest.raises(BadSource, match="lacks an answer"):
+        Fourier("a").run(View({"a": np.array([1.0, np.nan])}))
     with pytest.raises(BadSource, match="no questions"):
         Reconstruction("a").run(View({"a": 3}))

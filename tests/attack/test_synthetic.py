@@ -205,3 +205,10 @@ def test_an_empty_or_foreign_release_is_refused():
         SinglingOut().run(View({"release": PEOPLE.slice(0, 0)}))
     with pytest.raises(BadSource, match="no column ill"):
         Inferring(KNOWN, "ill").run(View({"release": PEOPLE.drop_columns(["ill"])}, {"targets": PEOPLE}))
+
+
+@pytest.mark.parametrize("cells", [[[1], [2]], [{"x": 1}, {"x": 2}], [b"a", b"\xff"]])
+def test_lists_structures_and_bytes_are_refused_in_a_sentence(cells):
+    table = pa.table({"age": [1, 2], "odd": cells})
+    with pytest.raises(BadSource, match=r"odd is .*: attacks read numbers, dates, texts"):
+        Inferring(("age",), "odd").run(View({"release": table}, {"targets": table}))

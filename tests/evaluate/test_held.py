@@ -3,10 +3,12 @@
 import datetime
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from obverse.data.schema import Column, Role, Schema, Type
 from obverse.errors import BadParameter, BadSource
+from obverse.evaluate.examine import examine
 from obverse.evaluate.held import against, fingerprint, held, rows
 
 from .conftest import QUASI, SENSITIVE, SETTINGS
@@ -74,3 +76,21 @@ def test_a_list_that_contradicts_itself_is_refused_without_naming_anybody():
 def test_a_file_is_known_again_by_its_fingerprint(tmp_path):
     (tmp_path / "r.csv").write_bytes(b"abc")
     assert fingerprint(tmp_path / "r.csv").startswith("ba7816bf")
+
+
+def test_a_number_that_is_none_is_missing_and_one_without_end_is_refused(tmp_path):
+    """Such cells ended in a trace when fixes were looked for."""
+    file = tmp_path / "odd.parquet"
+    pa.parquet.write_table(pa.table({"pay": [1.0, float("nan"), 3.0]}), file)
+    assert rows(file)["pay"].to_pylist() == [1.0, None, 3.0]
+    pa.parquet.write_table(pa.table({"pay": [1.0, float("inf")]}), file)
+    with pytest.raises(BadSource, match="pay holds infinite numbers"):
+        rows(file)
+
+
+def test_columns_of_lists_are_refused_in_a_sentence(files, tmp_path):
+    people = rows(files["people"])
+    listed = people.set_column(2, "income", pa.array([[n] for n in range(people.num_rows)]))
+    pa.parquet.write_table(listed, tmp_path / "release.parquet")
+    with pytest.raises(BadSource, match="income is list<"):
+        examine(tmp_path / "release.parquet", against(files["people"]))

@@ -120,13 +120,16 @@ def test_two_releases_that_each_leave_two_secrets_may_leave_one_together():
 
 def test_an_attack_that_is_rarely_sure_is_held_against_guessing_and_not_against_silence():
     """Of strangers it is sure of nobody; to say nothing is no worse than a guess, and no gain over it."""
-    town = PEOPLE["town"].to_numpy(zero_copy_only=False)
-    secret = pa.array(np.where(town == "town 0", "rare", "common"))
-    people = PEOPLE.set_column(3, "ill", secret)
+
+    def rare(table):
+        town = table["town"].to_numpy(zero_copy_only=False)
+        return table.set_column(3, "ill", pa.array(np.where(town == "town 0", "rare", "common")))
+
+    people = rare(PEOPLE)
     release = people.set_column(
         0, "age", pa.array([f"{a // 30 * 30}-{a // 30 * 30 + 29}" for a in people["age"].to_pylist()])
     )
-    found = assess(release, Held("people", people, ("age",), ("ill",), control=people.slice(0, 1200)))
+    found = assess(release, Held("people", people, ("age",), ("ill",), control=rare(OTHERS)))
     (sure,) = [each for each in found.tried if each.evidence.attack == "Homogeneity"]
     assert "sure of 0, 0 rightly" in sure.note
     assert sure.evidence.success.share == pytest.approx(sure.evidence.baseline, abs=0.02)
@@ -169,6 +172,19 @@ def test_shuffled_secrets_are_not_inferred():
     shuffled = PEOPLE.set_column(3, "ill", PEOPLE["ill"].take(order))
     inference = assess(shuffled, _held()).worst["inference"].evidence
     assert not inference.succeeded
+
+
+def test_a_control_of_the_very_people_is_refused():
+    """Whatever was right of them was right of it, so a copy of everybody was of no risk."""
+    half = pa.concat_tables([PEOPLE.slice(0, 1250), OTHERS.slice(0, 1250)])
+    for control, count in ((PEOPLE, "2,500 of the 2,500"), (half, "1,288 of the 2,500")):
+        with pytest.raises(BadSource, match=f"{count} rows of the control are rows of the people too"):
+            assess(PEOPLE, _held(control=control))
+
+
+def test_a_control_that_is_like_the_people_as_they_are_like_each_other_is_none_of_them():
+    coarse = [table.select(["town", "ill"]) for table in (PEOPLE, OTHERS)]
+    assess(coarse[0], Held("people", coarse[0], ("town",), SENSITIVE, control=coarse[1]))
 
 
 def test_bad_input_is_refused_in_a_sentence():

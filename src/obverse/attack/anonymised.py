@@ -232,6 +232,10 @@ class Minimality(Attack):
     ladders: Ladders | None = None
     harm: ClassVar[Harm] = "inference"
 
+    def __post_init__(self) -> None:
+        if self.diversity < 2:
+            raise BadParameter(f"a rule of {self.diversity}-diversity hides nothing: 2 or more")
+
     @property
     def threat(self) -> str:
         return f"Somebody who knows how the table was made infers {self.secret} from what had to be hidden."

@@ -112,11 +112,18 @@ def chain(people: pa.Table, known: Mapping[str, object]) -> list[tuple[str, int]
     >>> chain(roll, {"born": 1, "sex": "M"})
     [('born', 2), ('sex', 1)]
     """
+    if missing := [column for column in known if column not in people.column_names]:
+        raise BadParameter(f"no column {', '.join(missing)}; there are {', '.join(people.column_names)}")
     left = duckdb.from_arrow(people, connection=duckdb.connect())
     counts = []
     for column, value in known.items():
         left = left.filter(duckdb.ColumnExpression(column) == duckdb.ConstantExpression(value))
-        counts.append((column, len(left)))
+        try:
+            counts.append((column, len(left)))
+        except duckdb.ConversionException:
+            raise BadParameter(
+                f"{column} is {people.schema.field(column).type}: what is known of it is not"
+            ) from None
     return counts
 
 

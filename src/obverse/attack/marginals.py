@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from obverse.attack.base import Attack, Claims, Harm, View
-from obverse.errors import BadSource
+from obverse.errors import BadParameter, BadSource
 
 FALSE_ALARMS = 0.01
 LEAST = 1e-3  # a share nearer to 0 or 1 than this is taken as this
@@ -32,6 +32,10 @@ class Marginals(Attack):
 
     rule: Literal["homer", "ratio"] = "ratio"
     harm: ClassVar[Harm] = "membership"
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("homer", "ratio"):
+            raise BadParameter(f"no rule {self.rule}; there are homer and ratio")
 
     @property
     def threat(self) -> str:

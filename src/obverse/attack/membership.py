@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma
-from typing import ClassVar, Literal, Protocol, TypeAlias, cast
+from typing import ClassVar, Literal, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +90,10 @@ class Membership(Attack):
     references: int = 32
     seed: str = "membership"
     harm: ClassVar[Harm] = "membership"
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise BadParameter(f"no rule {self.rule}; there are {', '.join(get_args(Rule))}")
 
     @property
     def threat(self) -> str:

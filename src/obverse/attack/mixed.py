@@ -75,6 +75,14 @@ def classes_of(boxes: Boxes) -> tuple[Boxes, Codes]:
     return boxes.rows(first), of
 
 
+def legible(name: str, kind: pa.DataType) -> None:
+    """Refuse a column of lists, structures or bytes."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_nested(kind) or "binary" in str(kind):
+        raise BadSource(f"{name} is {kind}: attacks read numbers, dates, texts, and true or false")
+
+
 def counted(cells: pa.Array) -> pa.Array:
     """Dates and times as whole numbers, decimals as floats; all else as it is."""
     kind = cells.type
@@ -89,6 +97,7 @@ def _cells(table: pa.Table, name: str) -> pa.Array:
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     cells = counted(cells)
+    legible(name, cells.type)
     return cells if _numeric(cells) else cells.cast(pa.string()).dictionary_encode()
 
 

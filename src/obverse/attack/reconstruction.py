@@ -35,6 +35,8 @@ class Answers:
             raise BadSource(
                 "every answer needs a question, and every question a True or False for each person"
             )
+        if not np.isfinite(self.answers).all():
+            raise BadSource("an answer is a number: leave out questions that were not answered")
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Fourier(Attack):
         answers = view.release(self.release)
         if not isinstance(answers, np.ndarray) or answers.ndim != 1 or len(answers).bit_count() != 1:
             raise BadSource(f"{self.release} must be one answer for each parity: 2, 4, 8 … numbers")
+        if not np.isfinite(answers).all():
+            raise BadSource(f"{self.release} lacks an answer: each is a number")
         # Answer j is Σ (1 + (−1)^(i·j))/2 over the bits, so 2·answer − total is the transform of the bits; answer 0
         # names everybody and is the total.
         return rounded(transform(2 * answers.astype(np.float32) - np.float32(answers[0])) / len(answers))

@@ -8,7 +8,7 @@ records against the hypothesis that the person is not there at all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numba
 import numpy as np
@@ -80,6 +80,8 @@ class Sparse(Attack):
             raise BadParameter(f"the share that may be wrong is above 0 and below 1, not {self.wrong}")
         if self.off < 0 or (self.days is not None and self.days < 0):
             raise BadParameter("a rating or a date is off by 0 or more")
+        if self.matcher not in get_args(Matcher):
+            raise BadParameter(f"no matcher {self.matcher}; there are {', '.join(get_args(Matcher))}")
 
     @property
     def threat(self) -> str:

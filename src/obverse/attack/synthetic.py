@@ -279,7 +279,7 @@ def best_guess(truth: NDArray[np.generic], tolerance: float = NEAR) -> float:
 
 def categories(table: pa.Table, name: str) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """The distinct values of a column (and a last one for a claim that is none), and each row's number."""
-    coded, numbers = table.column(name).combine_chunks().dictionary_encode(), numeric(table, name)
+    numbers, coded = numeric(table, name), table.column(name).combine_chunks().dictionary_encode()
     kind = pa.float64() if numbers else pa.string()
     plain = (counted(coded.dictionary) if numbers else coded.dictionary).cast(kind, safe=False)
     values = np.array([*plain.to_pylist(), np.nan if numbers else ""], dtype=float if numbers else str)

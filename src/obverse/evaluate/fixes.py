@@ -161,7 +161,7 @@ def _made(release: pa.Table, changes: tuple[_Change, ...]) -> pa.Table:
 
 
 def _banded(cells: pa.ChunkedArray, width: float) -> pa.Array:
-    starts = pc.multiply(pc.floor(pc.divide(cells.cast(pa.float64()), width)), width)
+    starts = pc.multiply(pc.floor(pc.divide(cells.cast(pa.float64(), safe=False), width)), width)
     coded = starts.combine_chunks().dictionary_encode()
     labels = [f"[{start:.12g}, {start + width:.12g})" for start in coded.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string())).cast(pa.string())

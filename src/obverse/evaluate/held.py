@@ -19,7 +19,8 @@ import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from obverse.attack.mixed import Ladders, counted, shared
+from obverse.attack.interval import Rate
+from obverse.attack.mixed import Ladders, counted, legible, shared
 from obverse.attack.naming import named
 from obverse.data.files import declare, locate, quote
 from obverse.data.forms import Form
@@ -162,7 +163,7 @@ def declared(path: str | Path, name: str = "", control: str | Path | None = None
     schema = private[name or next(iter(private))]
     connection = duckdb.connect()
     declare(connection, schema)
-    people = connection.sql(f"SELECT * FROM {quote(schema.name)}").to_arrow_table()
+    people = _finite(connection.sql(f"SELECT * FROM {quote(schema.name)}").to_arrow_table(), schema.name)
     outside = None if control is None else rows(control, people, schema.missing)
     return held(schema, people, outside, person)
 
@@ -209,7 +210,18 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
         raise BadSource(f"{path} names a column twice")
     if not table.num_rows:
         raise BadSource(f"{path} is empty: it has a header and no rows")
-    return table if like is None else _dated(table, like)
+    return _finite(table if like is None else _dated(table, like), str(path))
+
+
+def _finite(table: pa.Table, what: str) -> pa.Table:
+    """A number that is none counts as missing; one without end is refused."""
+    for place, (name, cells) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_floating(cells.type):
+            if pc.any(pc.is_inf(cells)).as_py():
+                raise BadSource(f"{what}: {name} holds infinite numbers; write them as missing")
+            if pc.any(pc.is_nan(cells)).as_py():
+                table = table.set_column(place, name, pc.if_else(pc.is_nan(cells), None, cells))
+    return table
 
 
 def _dated(table: pa.Table, like: pa.Table) -> pa.Table:
@@ -229,6 +241,8 @@ def comparable(release: pa.Table, people: pa.Table) -> None:
     number for nearly all is a cell that was blanked, and no unit.
     """
     for name in release.column_names:
+        for table in (release, people):
+            legible(name, table.schema.field(name).type)
         ours, theirs = (counted(table[name].combine_chunks()) for table in (release, people))
         if not all(
             pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in (ours, theirs)
@@ -241,6 +255,31 @@ def comparable(release: pa.Table, people: pa.Table) -> None:
                 f"{name} is in another unit, or is something else, in the release than among the people: the middle "
                 "nine tenths of its numbers do not overlap"
             )
+
+
+def apart(people: pa.Table, control: pa.Table) -> None:
+    """Refuse a control of those very people: what is right of the ones is right of the others, and no risk is seen.
+
+    Of people set apart by chance, no more are like one of the others than those are like each other.
+    """
+    marked = [
+        table.select(people.column_names).append_column("ours", pa.array(np.full(table.num_rows, ours)))
+        for table, ours in ((people, 1), (control, 0))
+    ]
+    try:
+        both = pa.concat_tables(marked, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return  # of another kind, which is told where the two are compared
+    classes = both.group_by(people.column_names).aggregate([("ours", "sum"), ("ours", "count")])
+    ours = classes["ours_sum"].to_numpy()
+    theirs = classes["ours_count"].to_numpy() - ours
+    twins = ours[ours > 1].sum() / people.num_rows
+    same = Rate(int(theirs[ours > 0].sum()), control.num_rows)
+    if same.low > twins + 0.1:
+        raise BadSource(
+            f"{same.right:,} of the {same.of:,} rows of the control are rows of the people too: it must be of people "
+            "whom the release was not made from"
+        )
 
 
 def fingerprint(path: str | Path) -> str:

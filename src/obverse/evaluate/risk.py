@@ -30,10 +30,11 @@ from obverse.attack.synthetic import (
     within,
 )
 from obverse.errors import BadParameter, BadSource
-from obverse.evaluate.held import Held, comparable
+from obverse.evaluate.held import Held, apart, comparable
 from obverse.evaluate.named import by_name, unjudged
 from obverse.evaluate.played import guessed, seen, without
 from obverse.evaluate.tried import ENOUGH, THRESHOLD, Tried, few
+from obverse.evaluate.vulnerable import vulnerable
 from obverse.noise.entropy import Keyed
 
 Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
@@ -127,13 +128,17 @@ def assess(
     if not release.num_rows:
         raise BadSource("the release is empty: there is nothing to attack")
     comparable(release.select(columns), known.people)
+    if known.control is not None:
+        apart(known.people, known.control)
     world = World(
         release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
     )
     tried = tuple(world.tried())
     untried = tuple(world.untried())
+    matched = next(each.wins for each in tried if each.evidence.attack == "Matching")
+    rebuilt = vulnerable(world.known.people, world.quasi, world.drawn[0], matched)
     inside = tuple(name for name in known.identifiers if name in release.column_names)
-    return Assessment(tried, untried, _vulnerable(world, tried), threshold, world.idle[2], seed, inside)
+    return Assessment(tried, untried, rebuilt, threshold, world.idle[2], seed, inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,18 +390,3 @@ class World:
         made = attack.run(View({"release": self.planted})).made
         right = made & (attack.truth(self.planted, self.planted) != NOTHING)
         return Rate(int(right.sum()), int(made.sum())) if made.sum() >= ENOUGH else None
-
-
-def _vulnerable(world: World, tried: tuple[Tried, ...]) -> tuple[str, Rate] | None:
-    """Of the targets who are alone with their quasi-identifiers among the people, whose whole record was found."""
-    found = [each for each in tried if each.evidence.attack == "Matching"]
-    quasi = [name for name in world.quasi if name in world.known.people.column_names]
-    rows = np.arange(world.known.people.num_rows)
-    classes = world.known.people.append_column("row of it", pa.array(rows)).group_by(quasi)
-    sizes = classes.aggregate([("row of it", "count"), ("row of it", "min")])
-    alone = sizes["row of it_min"].to_numpy()[sizes["row of it_count"].to_numpy() == 1]
-    targets = np.intersect1d(world.drawn[0], alone)
-    if not found or not len(targets):
-        return None
-    right = np.intersect1d(targets, found[0].wins)
-    return f"people who are alone with their {few(quasi)}", Rate(len(right), len(targets))
