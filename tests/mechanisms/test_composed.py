@@ -41,3 +41,9 @@ def test_a_concentrated_curve_is_no_better_than_a_gaussian(rho):
     for epsilon in (-1.0, 0.0, 0.3, 1.0, 2.5):
         gaussian = cdf(shift / 2 - epsilon / shift) - exp(epsilon) * cdf(-shift / 2 - epsilon / shift)
         assert gaussian <= concentrated_profile(rho, epsilon) <= 1
+
+
+@pytest.mark.parametrize("rho", [100.0, 1e4, 1e6])
+def test_a_concentrated_curve_of_a_large_rho_falls_from_one(rho):
+    curve = [concentrated_profile(rho, part * rho) for part in (0.0, 0.5, 0.99, 1.0, 1.5, 4.0)]
+    assert 1 >= curve[0] >= curve[2] and curve == sorted(curve, reverse=True)

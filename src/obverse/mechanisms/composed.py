@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, expm1, fsum, inf, lgamma, log1p
+from math import exp, expm1, fsum, inf, lgamma, log, log1p
 
 from obverse.loss.curves import zcdp_profile
 
@@ -43,11 +43,16 @@ def concentrated_profile(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _tangent(rho: float) -> float:
-    """The ε₀ where (1 − δ(ε))/e^ε is most, by halving thirds; any is valid."""
+    """The ε₀ where (1 − δ(ε))/e^ε is most, by halving thirds of its logarithm; any is valid."""
+
+    def steep(epsilon: float) -> float:
+        rest = 1 - zcdp_profile(rho, epsilon)
+        return log(rest) - epsilon if rest > 0 else -inf
+
     low, high = 0.0, 4 * rho + 4
     for _ in range(100):
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        if (1 - zcdp_profile(rho, left)) / exp(left) < (1 - zcdp_profile(rho, right)) / exp(right):
+        if steep(left) <= steep(right):
             low = left
         else:
             high = right

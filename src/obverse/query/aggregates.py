@@ -40,9 +40,9 @@ PAIRS: dict[type[exp.Expr], str] = {
     exp.RegrSyy: "REGR_SYY",
     exp.RegrSxy: "REGR_SXY",
 }
-_ANSWERED = (
+ANSWERED = (
     f"{', '.join(dict.fromkeys(FUNCTIONS.values()))}, {SPELLINGS}, MODE, APPROX_TOP_K, COVAR_POP, COVAR_SAMP, "
-    "CORR and REGR_… are"
+    "CORR and REGR_…"
 )
 _ONE_ROW = "is decided by a single row: ask how many, with COUNT_IF"
 _OF_ROWS = "hands out what single rows hold: ask for MODE, MEDIAN, or COUNT by group"
@@ -147,7 +147,7 @@ def _plain(node: exp.Expr, read: Read, text: str) -> Aggregate:
     function = FUNCTIONS.get(type(node))
     if function is None:
         named = node.name if isinstance(node, exp.Anonymous) else type(node).__name__
-        raise BadQuestion(f"{text} {_WHY_NOT.get(named.upper(), f'is not answered: {_ANSWERED}')}")
+        raise BadQuestion(f"{text} {_WHY_NOT.get(named.upper(), f'is not answered: {ANSWERED} are')}")
     argument, distinct = node.this, isinstance(node.this, exp.Distinct)
     if distinct:
         if function != "COUNT" or len(argument.expressions) != 1:

@@ -30,7 +30,7 @@ from obverse.query.options import Clause
 from obverse.query.relation import Relation
 from obverse.query.resolve import Question, resolve
 from obverse.query.sources import Sources
-from obverse.query.typed import shown
+from obverse.query.typed import shown, titled
 
 OWNER, ROWS, PEOPLE, VALUE = "obverse whose", "obverse rows", "obverse people", "obverse value"
 _OURS = re.compile(rf'(?:SUM|AVG)\("{VALUE} (\d+)"(?:, {PER_ROW} => \([^()]*\))?\)|"{VALUE} (\d+)"')
@@ -102,7 +102,7 @@ def _calls(select: exp.Select, relation: Relation) -> list[exp.Expr]:
 
 def of_people(select: exp.Select, relation: Relation, calls: list[exp.Expr]) -> exp.Select:
     """The question of a subquery that has a row for each person and group."""
-    keys = {node: f"obverse key {place}" for place, node in enumerate(_keys(select))}
+    keys = {node: f"obverse key {place}" for place, node in enumerate(_keys(select, relation))}
     values = {call: f"{VALUE} {place}" for place, call in enumerate(calls)}
     where, group = select.args.get("where"), [exp.column(OWNER, quoted=True)]
     group += [exp.column(name, quoted=True) for name in keys.values()]
@@ -154,13 +154,14 @@ def _bounds(call: exp.Expr) -> str:
     return call.name.lower() if isinstance(call, exp.Anonymous) else ""
 
 
-def _keys(select: exp.Select) -> list[exp.Expr]:
+def _keys(select: exp.Select, relation: Relation) -> list[exp.Expr]:
     group = select.args.get("group")
     if group is None:
         return []
-    if any(value for name, value in group.args.items() if name != "expressions"):
+    totals = any(isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets) for node in group.expressions)
+    if totals or any(value for name, value in group.args.items() if name != "expressions"):
         raise BadQuestion("averages of people go by keys alone: GROUP BY a, b without ROLLUP, CUBE or ALL")
-    return list(dict.fromkeys(named(node, select) for node in group.expressions))
+    return list(dict.fromkeys(named(node, select, relation) for node in group.expressions))
 
 
 def _owner(relation: Relation) -> exp.Expr:
@@ -210,7 +211,11 @@ def _over_people(call: exp.Expr, name: str) -> exp.Expr:
 def _named(node: exp.Expr, keys: dict[exp.Expr, str], values: dict[exp.Expr, str]) -> exp.Expr:
     """A column of the answer, called as it would have been."""
     inner = node.this if isinstance(node, exp.Alias) else node
-    return exp.alias_(_over(inner, keys, values), node.alias or _spelt(inner), quoted=True)
+    return exp.alias_(
+        _over(inner, keys, values),
+        node.alias or (titled(inner) if inner in keys else _spelt(inner)),
+        quoted=True,
+    )
 
 
 def _over(root: exp.Expr, keys: dict[exp.Expr, str], values: dict[exp.Expr, str]) -> exp.Expr:

@@ -36,7 +36,7 @@ TARGETS = {
     **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL"), Type.REAL),
     **dict.fromkeys(("TEXT", "VARCHAR"), Type.TEXT),
     "DATE": Type.DATE,
-    "TIMESTAMP": Type.TIMESTAMP,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ"), Type.TIMESTAMP),
 }
 WHOLE = "^-?[0-9]{1,18}$"
 REAL = "^-?[0-9]{1,15}([.][0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$"

@@ -13,7 +13,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from obverse.data.schema import Type
-from obverse.query.released import ANSWERED, Row, Scalar, value
+from obverse.query.ranges import Scalar
+from obverse.query.released import ANSWERED, Row, value
 
 Evaluate = Callable[..., Scalar]
 NUMBERS = ("DOUBLE", "BIGINT", "INT128", "INT", "FLOAT", "DECIMAL")

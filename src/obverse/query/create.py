@@ -11,6 +11,7 @@ from sqlglot import exp
 from obverse.errors import BadQuestion
 from obverse.mechanisms.strategy import Strategy
 from obverse.query.ask import Ask
+from obverse.query.options import Options
 from obverse.query.parse import parse
 from obverse.query.publish import Cut, Publish
 from obverse.query.typed import shown
@@ -39,6 +40,11 @@ def _publish(name: str, text: str) -> Publish:
     select, options = parsed.select, parsed.options
     if options.delta is not None:
         raise BadQuestion("a release has a pure ε: leave delta away")
+    if options != Options(epsilon=options.epsilon):
+        raise BadQuestion(
+            "a release is made for an ε alone, as in CREATE RELEASE … WITH (epsilon = 0.5): how sure, how accurate and "
+            "how it is shown is for the questions that it answers"
+        )
     known = ("expressions", "from_", "group")
     if other := [clause for clause, given in select.args.items() if given and clause not in known]:
         raise BadQuestion(

@@ -14,11 +14,11 @@ from obverse.errors import BadQuestion
 from obverse.query.cells import bare, breaks, columns, conjuncts, evaluate
 from obverse.query.parse import Parsed
 from obverse.query.relation import Field, Relation
-from obverse.query.released import ANSWERED
+from obverse.query.released import RELEASED, castable
 from obverse.query.resolve import Item, Order, count, listed
 from obverse.query.rows import RowsPlan
 from obverse.query.sources import Sources
-from obverse.query.typed import condition, finite_sql, shown
+from obverse.query.typed import condition, finite_sql, shown, titled
 from obverse.release import Terms
 from obverse.synthesise.domain import Axis, axis, known
 from obverse.synthesise.joint import MOST_CELLS, Joint
@@ -135,7 +135,7 @@ class _Drawn:
         """An expression over drawn columns."""
         if isinstance(node, exp.Column):
             return exp.column(str(self._place(self.relation.field(node))), table="§key")
-        if type(node) not in ANSWERED:
+        if type(node) not in RELEASED or (isinstance(node, exp.Cast) and not castable(node)):
             raise BadQuestion(f"{shown(node)} is not answered over synthetic rows: ask for its columns")
         rebuilt = node.copy()
         for name, part in node.args.items():
@@ -192,9 +192,7 @@ def _items(select: exp.Select, relation: Relation) -> tuple[tuple[str, ...], lis
                         (field.name, exp.column(field.name, table=field.qualifier or None, quoted=True))
                     )
         else:
-            items.append(
-                (node.alias or (inner.name if isinstance(inner, exp.Column) else shown(inner)), inner)
-            )
+            items.append((node.alias or titled(inner), inner))
     if not any(tree.find(exp.Column) for _, tree in items):
         raise BadQuestion(
             "this names no column whose values could be drawn: ask for columns, or for COUNT(*)"

@@ -61,7 +61,7 @@ def grouping(select: exp.Select, relation: Relation, *, found: bool = False) -> 
     keys: dict[exp.Expr, Key] = {}
 
     def place(node: exp.Expr) -> int:
-        key = relation.reader(named(node, select))
+        key = relation.reader(named(node, select, relation))
         if key.literal:
             raise BadQuestion("GROUP BY a constant makes one group of all: leave it out")
         sql = one_zero(key)
@@ -149,17 +149,16 @@ def one_zero(key: Typed) -> exp.Expr:
     return exp.Paren(this=exp.Add(this=key.sql, expression=written(Fraction(0))))
 
 
-def named(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    """A GROUP BY term: an expression, the place of an answer's column, or its alias."""
+def named(node: exp.Expr, select: exp.Select, relation: Relation) -> exp.Expr:
+    """A GROUP BY term: an expression, the place of an answer's column, or its alias where no column is called so."""
     if isinstance(node, exp.Literal) and not node.is_string:
         place = int(node.name) if node.name.isdigit() else 0
         if not 1 <= place <= len(select.expressions):
             raise BadQuestion(f"GROUP BY {node.name}: there are {len(select.expressions)} columns")
         return _bare(select.expressions[place - 1])
-    if isinstance(node, exp.Column):
-        aliased = [
-            each.this for each in select.expressions if isinstance(each, exp.Alias) and _same(each, node)
-        ]
+    if isinstance(node, exp.Column) and not node.table and not relation.has(node.name):
+        wanted = node.name.lower()
+        aliased = [each.this for each in select.expressions if each.alias.lower() == wanted]
         return aliased[0] if aliased else node
     return node
 
@@ -168,10 +167,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
     inner = node.this if isinstance(node, exp.Alias) else node
     assert isinstance(inner, exp.Expr)
     return inner
-
-
-def _same(alias: exp.Alias, column: exp.Column) -> bool:
-    return bool(alias.alias.lower() == column.name.lower() and not isinstance(alias.this, exp.Column))
 
 
 def grouping_number(node: exp.Expr, places: list[int | None]) -> exp.Expr:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from obverse.query.ranges import Range, Scalar
 from obverse.query.recipes import ONE, ZERO, root
-from obverse.query.released import Range, Scalar
 
 SUMS = ("x", "y", "xx", "yy", "xy")
 

@@ -21,6 +21,7 @@ DEEPEST = 200
 NOT_SQL = "this is not SQL that can be read"
 # What the parser raises of text that is no SQL: its own errors, and where it trips over a part that is not there.
 STUMBLES = (SqlglotError, RecursionError, TypeError, AttributeError, IndexError, KeyError, ValueError)
+SYNONYMS: dict[str, type[exp.Expr]] = {"VAR": exp.Variance, "MEAN": exp.Avg}
 STARTS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN)
 
 
@@ -98,8 +99,19 @@ def _select(dialect: DuckDB, tokens: list[Token], sql: str) -> exp.Select:
         )
     if not isinstance(trees[0], exp.Select):
         raise BadQuestion(f"{NOT_SQL}: a question is one SELECT, without brackets about it")
+    _as_known(trees[0])
     check(trees[0])
     return trees[0]
+
+
+def _as_known(select: exp.Select) -> None:
+    """Aggregates that the parser does not know by these names, by those that it knows; COUNT() is COUNT(*)."""
+    for node in list(select.find_all(exp.Anonymous, exp.Count)):
+        if isinstance(node, exp.Count):
+            if not node.this and not node.expressions:
+                node.set("this", exp.Star())
+        elif (kind := SYNONYMS.get(node.name.upper())) is not None and len(node.expressions) == 1:
+            node.replace(kind(this=node.expressions[0]))
 
 
 def _spelt(token: Token) -> str:

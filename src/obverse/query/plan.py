@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isinf
@@ -23,9 +23,10 @@ from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, Nois
 from obverse.query.groups import among, every_group, folded, known_groups, within
 from obverse.query.kept import Form, Group, by_value, form
 from obverse.query.options import Aim
+from obverse.query.ranges import Range, Scalar, Single
 from obverse.query.recipes import Recipe
-from obverse.query.released import Range, Row, Scalar, Single, margin, reach, value
-from obverse.query.resolve import Order, Question
+from obverse.query.released import Row, margin, reach, value
+from obverse.query.resolve import End, Order, Question
 from obverse.query.rollup import Shown, rolled_up
 from obverse.query.stated import Off, Stated, bare
 from obverse.release import Accuracy, Kind
@@ -225,14 +226,14 @@ class AskPlan:
         `off` says how far a group's total is off, where it is not this plan's own noise.
         """
         question, stated = self.question, Stated(confidence, off or self.noise, own=off is None)
-        lines = [(self._row(shown), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
+        lines = [(self._row(shown, stated), shown.steps) for shown in rolled_up(question.sets, groups, noisy)]
         lines = [line for line in lines if self._shown(*line)]
         for order in reversed(question.order):
             lines = ordered(lines, order)
         end = None if question.limit is None else question.offset + question.limit
         rows, margins = [], []
         for row, steps in lines[question.offset : end]:
-            found = [self._found(i, row, steps, stated) for i in range(len(question.items))]
+            found = [value(item.tree, row) for item in question.items]
             rows.append(tuple(cell(each) for each in found))
             margins.append(tuple(self._margin(i, each, row, steps, stated) for i, each in enumerate(found)))
         names = distinct(item.name for item in question.items)
@@ -242,10 +243,21 @@ class AskPlan:
         """The same answer, with the ± of another confidence."""
         return self.present(answer.groups, answer.totals, confidence)
 
-    def _row(self, shown: Shown) -> Row:
+    def _row(self, shown: Shown, stated: Stated) -> Row:
         numbers = self._numbers(shown.steps)
         values = [recipe.value(numbers) for recipe in self.recipes]
-        return Row(shown.key, values, shown.rolled, shown.parts)
+        row = Row(shown.key, values, shown.rolled, shown.parts)
+        if not self.question.ends:
+            return row
+        return replace(row, ends=[self._end(end, row, shown.steps, stated) for end in self.question.ends])
+
+    def _end(self, end: End, row: Row, steps: tuple[int, ...], stated: Stated) -> Scalar:
+        """An end of the interval about a number; NULL where nothing can be told."""
+        around = self._around(end.tree, self._totals_of(end.tree), row, steps, stated)
+        if around is None or not isinstance(value(end.tree, row), int | Fraction):
+            return None
+        found = around.low if end.which == "low" else around.high
+        return None if isinstance(found, float) and isinf(found) else found
 
     def _numbers(self, steps: tuple[int, ...]) -> list[Fraction]:
         numbers = [step * total.grid for step, total in zip(steps, self.numbers, strict=True)]
@@ -262,22 +274,11 @@ class AskPlan:
             return False
         return self.question.having is None or value(self.question.having, row) is True
 
-    def _found(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Scalar:
-        """A column's value, or an end of the interval about it."""
-        asked = self.question.items[item]
-        if asked.end is None:
-            return value(asked.tree, row)
-        around = self.around(item, row, steps, stated)
-        if around is None or not isinstance(value(asked.tree, row), int | Fraction):
-            return None
-        end = around.low if asked.end == "low" else around.high
-        return None if isinstance(end, float) and isinf(end) else end
-
     def _margin(
         self, item: int, found: Scalar, row: Row, steps: tuple[int, ...], stated: Stated
     ) -> float | None:
         """How far the noise may have moved a number."""
-        if isinstance(found, bool) or self.question.items[item].end is not None:
+        if isinstance(found, bool):
             return None
         if (bare := self._bare[item]) is not None:
             width = stated.width(bare, row, float(stated.confidence))
@@ -286,7 +287,11 @@ class AskPlan:
 
     def around(self, item: int, row: Row, steps: tuple[int, ...], stated: Stated) -> Range | None:
         """Where a number was before the noise: all its totals hold together with this confidence."""
-        used = self.used[item]
+        return self._around(self.question.items[item].tree, self.used[item], row, steps, stated)
+
+    def _around(
+        self, tree: exp.Expr, used: frozenset[int], row: Row, steps: tuple[int, ...], stated: Stated
+    ) -> Range | None:
         if not used:
             return None
         each = float(1 - (1 - stated.confidence) / len(used))
@@ -299,7 +304,7 @@ class AskPlan:
         if len(ranges) < len(margins):
             return None
         around = [recipe.range(ranges) for recipe in self.recipes]
-        return reach(self.question.items[item].tree, row, around)
+        return reach(tree, row, around)
 
     def noise(self, place: int, row: Row, confidence: float) -> Fraction | None:
         return self.numbers[place].margin(confidence, row.parts)
@@ -307,11 +312,11 @@ class AskPlan:
     @cached_property
     def used(self) -> tuple[frozenset[int], ...]:
         """The totals that each column depends on."""
-        used = []
-        for item in self.question.items:
-            places = {int(c.name) for c in item.tree.find_all(exp.Column) if c.table == "§aggregate"}
-            used.append(frozenset(total for place in places for total in self.recipes[place].totals))
-        return tuple(used)
+        return tuple(self._totals_of(item.tree) for item in self.question.items)
+
+    def _totals_of(self, tree: exp.Expr) -> frozenset[int]:
+        places = {int(c.name) for c in tree.find_all(exp.Column) if c.table == "§aggregate"}
+        return frozenset(total for place in places for total in self.recipes[place].totals)
 
     @cached_property
     def _bare(self) -> tuple[int | None, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 
@@ -51,15 +52,28 @@ MOMENTS: dict[Type | None, tuple[type[date], str]] = {
     Type.DATE: (date, "DATE"),
     Type.TIMESTAMP: (datetime, "TIMESTAMP"),
 }
+# As every engine reads them alike: no zone, no week numbers, nothing left out.
+_WRITTEN = {
+    Type.DATE: (re.compile(r"\d{4}-\d\d-\d\d", re.ASCII), "2024-12-31"),
+    Type.TIMESTAMP: (
+        re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII),
+        "2024-12-31 23:59:59",
+    ),
+}
 
 
 def moment(value: Typed, type_: Type | None) -> Typed:
     """A text written in the question, as the date or time it is compared with."""
+    if value.type is not Type.TEXT:
+        return value
     kind, name = MOMENTS[type_]
+    form, example = _WRITTEN[type_ or Type.DATE]
     try:
-        moment = kind.fromisoformat(value.sql.name)
+        moment = kind.fromisoformat(value.sql.name) if form.fullmatch(value.sql.name) else None
     except ValueError:
-        raise BadQuestion(f"'{value.sql.name}' is no {name.lower()}: write it as 2024-12-31") from None
+        moment = None
+    if moment is None:
+        raise BadQuestion(f"'{value.sql.name}' is no {name.lower()}: write it as {example}")
     literal = exp.Literal.string(
         moment.isoformat(" ") if isinstance(moment, datetime) else moment.isoformat()
     )

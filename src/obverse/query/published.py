@@ -27,7 +27,19 @@ from obverse.query.weights import Key, Published, Told, Untold, step
 from obverse.release import Accuracy, Kind
 
 Whole = tuple[Key, frozenset[int]]
-QUESTION = {"relation", "where", "keys", "aggregates", "items", "having", "order", "limit", "offset", "sets"}
+QUESTION = {
+    "relation",
+    "where",
+    "keys",
+    "aggregates",
+    "items",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "sets",
+    "ends",
+}
 PLAN = {
     "text",
     "question",

@@ -13,7 +13,7 @@ from math import inf, isqrt
 from typing import Protocol
 
 from obverse.data.schema import Category
-from obverse.query.released import Number, Range, Scalar
+from obverse.query.ranges import Number, Range, Scalar
 
 ONE, ZERO = Fraction(1), Fraction(0)
 DIGITS = 2**40

@@ -70,6 +70,10 @@ class Relation:
         """The column a question names."""
         return self.field(node).typed
 
+    def has(self, name: str) -> bool:
+        """Whether a column is called so."""
+        return any(field.name.lower() == name.lower() for field in self.fields)
+
     def field(self, node: exp.Column) -> Field:
         """The field a question names, by its name alone or with its table's."""
         if node.args.get("db") or node.args.get("catalog"):

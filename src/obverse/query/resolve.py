@@ -10,25 +10,32 @@ from sqlglot import exp
 
 from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
-from obverse.query.aggregates import Aggregate, aggregate, is_aggregate
+from obverse.query.aggregates import ANSWERED, Aggregate, aggregate, is_aggregate
 from obverse.query.keys import Kept, Key, grouping, grouping_number, named, one_zero
 from obverse.query.relation import Relation
-from obverse.query.released import ANSWERED
+from obverse.query.released import NUMBERS, RELEASED, castable
 from obverse.query.sources import Sources
-from obverse.query.typed import Read, condition, shown
+from obverse.query.typed import condition, shown, titled
 
 CLAUSES = {"expressions", "with_", "from_", "joins", "where", "group", "having", "order", "limit", "offset"}
 ENDS: dict[str, Literal["low", "high"]] = {"DP_INTERVAL_LOW": "low", "DP_INTERVAL_HIGH": "high"}
-KEY, AGGREGATE = "§key", "§aggregate"
+KEY, AGGREGATE, END = "§key", "§aggregate", "§end"
 
 
 @dataclass(frozen=True)
 class Item:
-    """One column of the answer, over keys and aggregates by their places; or an end of the interval about one."""
+    """One column of the answer, over keys, aggregates and ends of intervals by their places."""
 
     name: str
     tree: exp.Expr
-    end: Literal["low", "high"] | None = None
+
+
+@dataclass(frozen=True)
+class End:
+    """An end of the interval about a number of the answer."""
+
+    tree: exp.Expr
+    which: Literal["low", "high"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Question:
     limit: int | None = None
     offset: int = 0
     sets: tuple[Kept, ...] = (frozenset(),)
+    ends: tuple[End, ...] = ()
 
     @property
     def rolled(self) -> bool:
@@ -85,10 +93,10 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
         )
     where = select.args.get("where")
     grouped = grouping(select, source, found=found)
-    resolver = _Resolver(source.reader, grouped.keys, select)
-    items: tuple[Item, ...] = ()
+    resolver = _Resolver(source, grouped.keys, select)
     for node in select.expressions:
-        items += (resolver.item(node, items),)
+        resolver.items += (resolver.item(node),)
+    items = resolver.items
     if not resolver.aggregates:
         raise BadQuestion(
             "rows themselves cannot be private: ask for COUNT, SUM or AVG, by group if you like"
@@ -107,6 +115,7 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
         count(select, "limit"),
         count(select, "offset") or 0,
         grouped.sets,
+        tuple(resolver.ends),
     )
 
 
@@ -115,12 +124,11 @@ def _clause(name: str) -> str:
     return words.get(name, name.strip("_").upper())
 
 
-def _number(item: Item) -> exp.Expr:
-    if item.end is not None:
-        raise BadQuestion(
-            f"{item.name} is an end of an interval, to be read: HAVING and ORDER BY go by the number"
-        )
-    return item.tree
+def _unanswered(node: exp.Expr) -> str:
+    """Why an expression over aggregates is none, and what there is."""
+    if isinstance(node, exp.Func) and not any(is_aggregate(each) for each in node.walk()):
+        return f"{shown(node)} is no aggregate that is answered: {ANSWERED} are"
+    return f"{shown(node)} is not answered over aggregates: of what is released there are {NUMBERS} and CASE"
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
@@ -147,22 +155,30 @@ def count(select: exp.Select, name: str) -> int | None:
 class _Resolver:
     """Answer columns over keys and aggregates; equal aggregates are one."""
 
-    def __init__(self, read: Read, keys: tuple[Key, ...], select: exp.Select) -> None:
-        self.read, self.keys, self.select = read, keys, select
+    def __init__(self, relation: Relation, keys: tuple[Key, ...], select: exp.Select) -> None:
+        self.relation, self.read, self.keys, self.select = relation, relation.reader, keys, select
         self.aggregates: list[Aggregate] = []
+        self.items: tuple[Item, ...] = ()
+        self.ends: list[End] = []
 
-    def item(self, node: exp.Expr, before: tuple[Item, ...]) -> Item:
-        """A column of the answer, which may be about one before it."""
+    def item(self, node: exp.Expr) -> Item:
+        """A column of the answer."""
         inner = _bare(node)
         if isinstance(inner, exp.Star):
             raise BadQuestion("SELECT * names rows, and rows cannot be private: ask for COUNT, SUM or AVG")
-        name = inner.name.upper() if isinstance(inner, exp.Anonymous) else ""
-        if name not in ENDS:
-            return Item(node.alias or shown(inner), self.alone(self.released(inner, ())))
-        if len(inner.expressions) != 1:
-            raise BadQuestion(f"{shown(inner)}: as in SELECT COUNT(*) AS n, {name}(n)")
-        tree = self.alone(self.released(inner.expressions[0], before))
-        return Item(node.alias or shown(inner), tree, ENDS[name])
+        return Item(node.alias or titled(inner), self.alone(self.released(inner, ())))
+
+    def end(self, node: exp.Anonymous) -> exp.Expr:
+        """An end of the interval about a number, by the name of a column of the answer or as an expression."""
+        name = node.name.upper()
+        if len(node.expressions) != 1:
+            raise BadQuestion(f"{shown(node)}: as in SELECT COUNT(*) AS n, {name}(n)")
+        end = End(self.alone(self.released(node.expressions[0], self.items)), ENDS[name])
+        if any(column.table == END for column in end.tree.find_all(exp.Column)):
+            raise BadQuestion(f"{shown(node)}: an end of an interval has none about it: ask it of the number")
+        if end not in self.ends:
+            self.ends.append(end)
+        return self._place(END, self.ends.index(end))
 
     def alone(self, tree: exp.Expr, *, sorted_by: bool = False) -> exp.Expr:
         """The same, unless it computes with a list."""
@@ -179,7 +195,7 @@ class _Resolver:
             place = int(term.name) if term.name.isdigit() else 0
             if not 1 <= place <= len(items):
                 raise BadQuestion(f"ORDER BY {term.name}: there are {len(items)} columns")
-            tree = _number(items[place - 1])
+            tree = items[place - 1].tree
         else:
             tree = self.released(term, items)
         return Order(
@@ -189,7 +205,10 @@ class _Resolver:
     def released(self, node: exp.Expr, items: tuple[Item, ...]) -> exp.Expr:
         """An expression over what is released: aggregates and keys become their places."""
         if isinstance(node, (exp.Grouping, exp.GroupingId)):
-            return grouping_number(node, [self._key(named(each, self.select)) for each in node.expressions])
+            asked = [named(each, self.select, self.relation) for each in node.expressions]
+            return grouping_number(node, [self._key(each) for each in asked])
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ENDS:
+            return self.end(node)
         if is_aggregate(node):
             return self._place(AGGREGATE, self._aggregate(node))
         if isinstance(node, exp.Window):
@@ -197,7 +216,7 @@ class _Resolver:
         if isinstance(node, exp.Column) and not node.table:
             for item in items:
                 if item.name.lower() == node.name.lower():
-                    return _number(item)
+                    return item.tree
         if not isinstance(node, exp.Literal) and self.keys and node.find(exp.AggFunc) is None:
             place = self._key(node)
             if place is not None:
@@ -207,8 +226,8 @@ class _Resolver:
             raise BadQuestion(
                 f"{node.name} of single rows cannot be private: put it into COUNT, SUM or AVG, or GROUP BY {node.name}"
             )
-        if type(node) not in ANSWERED:
-            raise BadQuestion(f"{shown(node)} is not answered over aggregates")
+        if type(node) not in RELEASED or (isinstance(node, exp.Cast) and not castable(node)):
+            raise BadQuestion(_unanswered(node))
         rebuilt = node.copy()
         for name, value in node.args.items():
             if isinstance(value, exp.Expr) and not isinstance(value, exp.DataType):
@@ -221,8 +240,8 @@ class _Resolver:
         return exp.column(str(place), table=kind)
 
     def _key(self, node: exp.Expr) -> int | None:
-        if node.find(exp.Column) is None or type(node) is exp.If:
-            return None
+        if node.find(exp.Column) is None or (isinstance(node.parent, exp.Case) and type(node) is exp.If):
+            return None  # a branch of CASE is no IF(…)
         places = {key.sql: place for place, key in enumerate(self.keys)}
         try:
             return places.get(one_zero(self.read(node)))

@@ -19,6 +19,7 @@ Paint = Callable[[Style, str], str]
 NOTHING = "–"
 MOST_DIGITS = 6
 MOST_ROWS = 100
+LARGE, TINY = 1e5, 1e-15  # between, a number without a ± is written out to its whole part
 
 
 def text(answered: Answered) -> str:
@@ -139,6 +140,8 @@ def _shown(cell: Cell, digits: int | None) -> str:
         return _printable(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
+    if digits is None:
+        digits = 0 if LARGE <= abs(cell) < 1 / TINY else None
     return f"{cell:,.6g}" if digits is None else f"{cell:,.{digits}f}"
 
 

@@ -107,6 +107,11 @@ def shown(node: exp.Expr) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
+def titled(node: exp.Expr) -> str:
+    """How a column of an answer is called that has no name: a column's own, without its table and quotation marks."""
+    return node.name if isinstance(node, exp.Column) else shown(node)
+
+
 def named(value: Typed) -> str:
     """A value's type in words."""
     return {None: "NULL", Type.INTEGER: "a whole number"}.get(

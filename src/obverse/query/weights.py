@@ -19,7 +19,7 @@ from obverse.query.cells import bare, breaks, columns, conjuncts, evaluate
 from obverse.query.kept import Group
 from obverse.query.plan import AskPlan
 from obverse.query.publication import FINE, Counts, PublishPlan, Weights
-from obverse.query.released import Scalar
+from obverse.query.ranges import Scalar
 from obverse.synthesise.domain import Span
 
 MOST = 100_000  # cells that one expression is evaluated on
