@@ -8,9 +8,11 @@ import pytest
 from tests.tables.made import flat, summed
 from tests.tables.test_rounding import rounded
 
+from obverse.data.schema import Neighbours, Schema, Unit
 from obverse.errors import BadParameter
 from obverse.release import Terms
 from obverse.tables.cellkey import KEYS, CellKey
+from obverse.tables.cube import scattered
 from obverse.tables.protect import Shape
 
 CASES = [CellKey(), CellKey(Fraction(1), 3, 0), CellKey(Fraction(5), 8, 2), CellKey(Fraction(1, 2), 2, 1)]
@@ -54,6 +56,54 @@ def test_delta_is_that_of_the_worst_event(method):
                 worst = max(worst, sum(max(p[x] - exp(epsilon) * q.get(x, 0), 0) for x in p))
         assert method.delta(epsilon) == pytest.approx(worst, abs=1e-12)
     assert method.delta(0.1) >= method.delta(2) >= method.delta(2, 10) >= method.delta(700, 10) > 0
+
+
+def worst(laws, others, epsilon):
+    """δ(ε) of two independent cells, over all pairs of outcomes."""
+    one, other = (np.multiply.outer(*pair) for pair in (laws, others))
+    return float(np.maximum(one - exp(epsilon) * other, 0).sum())
+
+
+@pytest.mark.parametrize("method", CASES, ids=str)
+def test_a_person_in_two_cells_is_as_private_as_the_guarantee_says(method):
+    """Brute force: a cell and its margin, every two neighbouring counts, every pair of outcomes."""
+    counts = range(2 * method.most + method.smallest + 4)
+    laws = np.zeros((len(counts) + 1, len(counts) + method.most + 1))
+    for count in range(len(laws)):
+        row = method.table[min(count, len(method.table) - 1)] / KEYS
+        for step in np.flatnonzero(row):
+            laws[count, count + step - method.most] = row[step]
+    found = 0.0
+    for small in counts:
+        for large in range(small + 1, len(counts)):
+            before, after = (laws[small], laws[large]), (laws[small + 1], laws[large + 1])
+            found = max(found, worst(before, after, 2.0), worst(after, before, 2.0))
+    schema = Schema("people", "none", ())
+    promised = dict(method.guarantee(Shape(schema, flat(9), (("d0",),))).terms)["all cells of a person"]
+    assert promised.startswith("2, so δ up to") and found <= float(promised.split()[5])
+
+
+def test_more_rows_of_a_person_are_less_private():
+    """Brute force over up to three rows more or less in one cell; and all cells of them are counted."""
+    method = CellKey(Fraction(8), 10)
+    few, many = method.delta(1), method.delta(1, rows=3)
+    law = method.table[-1] / KEYS
+    shifted = np.concatenate([np.zeros(3), law]), np.concatenate([law, np.zeros(3)])
+    assert many >= np.maximum(shifted[0] - exp(1) * shifted[1], 0).sum() and many > few
+    schema = Schema("people", "none", (), Unit("id", 3), Neighbours.REPLACE)
+    told = dict(method.guarantee(Shape(schema, flat(9), (("d0",),))).terms)
+    assert told["all cells of a person of up to 3 rows"].startswith("12, ")
+    untold = Schema("people", "none", (), Unit("id", told=False))
+    assert "a person may have several" in str(method.guarantee(Shape(untold, flat(9), (("d0",),))))
+
+
+def test_the_noise_of_two_cells_tells_nothing_of_that_of_their_sum():
+    """Keys that are small have a small sum; scattered they are as good as any, at five standard errors."""
+    keys = np.random.default_rng(1).integers(0, KEYS // 16, (2, 20_000))
+    for drawn in scattered(np.array([*keys, keys.sum(axis=0) % KEYS]), b"secret") / KEYS:
+        assert abs(drawn.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
+    again = scattered(keys, b"secret")
+    assert (again == scattered(keys, b"secret")).all() and (again != scattered(keys, b"other")).any()
 
 
 def test_the_noise_follows_the_table():

@@ -2,7 +2,8 @@
 As the Australian Bureau of Statistics and, for the census of 2021, the Office for National Statistics use it.  [FW05]
 
 Everybody has a record key, a number that follows from the curator's secret; a cell's key is the sum of its
-people's keys modulo 2³². The cell key picks a number from the perturbation table's row for the count.
+people's keys modulo 2³². The cell key, scattered by the secret once more so that cells of different people are
+independent, picks a number from the perturbation table's row for the count.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import exp, prod, sqrt
+from math import ceil, exp, floor, log10, prod, sqrt
 
 import numpy as np
 
+from obverse.data.schema import Neighbours
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Syntactic, Terms
@@ -63,31 +65,30 @@ class CellKey(Exact):
         keys[np.argmax(keys)] += KEYS - keys.sum()
         return keys
 
-    def delta(self, epsilon: float, least: int = 0) -> float:
-        """δ(ε) of one count, from `least` up, when one person comes or goes: their key makes the cell's a fresh
+    def delta(self, epsilon: float, least: int = 0, rows: int = 1) -> float:
+        """δ(ε) of one count, from `least` up, when up to so many rows come or go: their keys make the cell's a fresh
         one.  [RKSS18]"""
-        reach = self.most + self.smallest + 2
-        laws = np.zeros((reach + 1, reach + self.most + 1))
-        for count in range(reach + 1):
+        steps = range(1, min(rows, 2 * self.most + 1) + 1)
+        counts = range(min(least, self.most + self.smallest + 1), self.most + self.smallest + 2)
+        laws = np.zeros((counts[-1] + steps[-1] + 1, counts[-1] + steps[-1] + self.most + 1))
+        for count in range(len(laws)):
             row = self.table[min(count, len(self.table) - 1)]
-            for step, keys in enumerate(row):
-                if keys:
-                    laws[count, count + step - self.most] = keys / KEYS
-        pairs = [(a, b) for n in range(min(least, reach - 1), reach) for a, b in ((n, n + 1), (n + 1, n))]
+            for step in np.flatnonzero(row):
+                laws[count, count + step - self.most] = row[step] / KEYS
+        pairs = [pair for n in counts for more in steps for pair in ((n, n + more), (n + more, n))]
         return max(float(np.maximum(laws[a] - exp(epsilon) * laws[b], 0).sum()) for a, b in pairs)
 
     def guarantee(self, shape: Shape) -> Syntactic:
-        cells, large = _cells_of_one_person(shape), self.most + self.smallest
+        unit, large = shape.schema.unit, self.most + self.smallest
+        rows = unit.rows if unit.column is not None and unit.told else 1
+        who = "a person" if unit.told else "one row, of which a person may have several,"
+        who = f"{who} of up to {rows} rows" if rows > 1 else who
+        cells = _cells_of_one_row(shape) * rows * (1 + (shape.schema.neighbours is Neighbours.REPLACE))
+        one, most = (self.delta(1, least, rows) for least in (large, 0))
         return syntactic(
             ("cell key", f"variance {self.variance}, at most ±{self.most}, none of 1 … {self.smallest}"),
-            (
-                "a cell's δ at ε = 1",
-                f"{self.delta(1):.2g}, of counts from {large} up {self.delta(1, large):.2g}",
-            ),
-            (
-                "all cells of a person",
-                f"{cells}, so δ up to {min(1.0, cells * self.delta(1)):.2g} at ε = {cells}",
-            ),
+            ("a cell's δ at ε = 1", f"{_up(most)}, of counts from {large} up {_up(one)}"),
+            (f"all cells of {who}", f"{cells}, so δ up to {_up(min(1.0, cells * most))} at ε = {cells}"),
         )
 
     def accuracy(self, shape: Shape) -> tuple[Accuracy, ...]:
@@ -107,7 +108,10 @@ class CellKey(Exact):
         return unmarked(totals.rows + picked - self.most)
 
 
-inf_safe = 700.0
+def _up(delta: float) -> str:
+    """Two digits, rounded up: a bound that is printed is a bound."""
+    step = 10.0 ** (floor(log10(delta)) - 1) if delta > 0 else 1.0
+    return f"{ceil(delta / step - 1e-9) * step:.2g}"
 
 
 def _most_entropy(steps: np.ndarray, variance: float) -> np.ndarray:
@@ -135,7 +139,7 @@ def _centred(steps: np.ndarray, b: float) -> np.ndarray:
     return law
 
 
-def _cells_of_one_person(shape: Shape) -> int:
-    """In how many shown cells somebody with one row is: one on each rung, or the total, of each table's columns."""
+def _cells_of_one_row(shape: Shape) -> int:
+    """In how many shown cells a row is: one on each rung, or the total, of each table's columns."""
     heights = {d.column: d.height + 1 for d in shape.dimensions}
     return sum(prod(heights[column] for column in columns) for columns in shape.by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import blake2b
 from itertools import product
 from math import prod
 
@@ -108,6 +109,21 @@ def _lone_rows(dimensions: tuple[Dimension, ...], rows: np.ndarray) -> np.ndarra
     for axis, dimension in enumerate(dimensions):
         numbers = dimension.sums(numbers, axis)
     return np.where(rows == 1, numbers, 0)
+
+
+def scattered(keys: np.ndarray, secret: bytes) -> np.ndarray:
+    """Cell keys as numbers without any pattern, equal where the keys are.
+
+    The keys of two cells tell that of their sum: noise picked by them as they are would be known better from three
+    cells together than from each by itself.
+    """
+    distinct, places = np.unique(keys, return_inverse=True)
+    size = KEY_BITS // 8
+    drawn = [
+        blake2b(int(key).to_bytes(size, "big"), digest_size=size, key=secret).digest() for key in distinct
+    ]
+    numbers = np.array([int.from_bytes(each, "big") for each in drawn], np.int64)
+    return numbers[places].reshape(keys.shape)
 
 
 def _first(dimensions: Sequence[Dimension], place: int) -> int:

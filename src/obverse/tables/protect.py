@@ -14,7 +14,7 @@ from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Guarantee, Syntactic, Terms
-from obverse.tables.cube import OPEN, Bounds, Reading, Totals, read
+from obverse.tables.cube import OPEN, Bounds, Reading, Totals, read, scattered
 from obverse.tables.dimension import Dimension
 from obverse.tables.published import COUNT, Published, long, shown
 
@@ -105,6 +105,8 @@ class Exact(Protection):
 
     def release(self, shape: Shape, reading: Reading, tables: Tables, entropy: Entropy) -> pa.Table:
         totals = read(reading, tables)
+        if reading.secret is not None:
+            totals = replace(totals, keys=scattered(totals.keys, reading.secret))
         known = replace(shape, dimensions=totals.dimensions)
         mask = shown(totals.dimensions, shape.by) & _worth_a_line(totals)
         protected = self.protect(known, totals, entropy)
