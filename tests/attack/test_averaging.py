@@ -51,7 +51,7 @@ def contest(account, attack=None, **game):
 
 
 PLANTED = {"Averaging": lambda: contest(Noisy())}
-PRIVATE = {"Averaging": lambda: contest(CROWD.account(), Averaging("questions", 10), ledger=1.0)}
+PRIVATE = {"Averaging": lambda: contest(CROWD.account(), Averaging("questions", 2), ledger=1.0)}
 
 
 def test_a_cache_by_text_is_no_protection_against_other_words():
@@ -76,8 +76,13 @@ def test_the_median_needs_half_the_questions_of_the_mean():
 
 
 def test_obverse_gives_no_more_away_than_its_epsilon():
-    evidence = contest(CROWD.account(), Averaging("questions", 10), ledger=1.0).evidence()
-    assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
+    evidence = contest(CROWD.account(), Averaging("questions", 2), ledger=1.0).evidence()
+    assert evidence.claims and evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
+
+
+def test_a_budget_that_ends_has_answered_both_questions():
+    """The group with the person used it up, so that nothing was claimed and nothing was shown."""
+    assert contest(CROWD.account(), Averaging("questions", 50), ledger=1.0).evidence().claims == 1
 
 
 def test_respellings_differ_in_text_and_not_in_meaning():

@@ -34,7 +34,7 @@ def test_an_exact_server_gives_every_secret_away():
 def test_obverse_gives_no_more_away_than_its_epsilon():
     """Right no more often than e^ε/(1 + e^ε) of the claims: most questions are refused for want of budget."""
     evidence = contest(CROWD.account(), ledger=1.0).evidence()
-    assert evidence.claims < PEOPLE / 4
+    assert 0 < evidence.claims < PEOPLE / 4
     assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
 
 
@@ -62,6 +62,15 @@ def test_a_salary_is_the_sum_before_a_move_less_the_sum_after():
     )
     claims = Differencing("q", numbers=True).run(View(auxiliary={"q": asked}, account=server))
     assert claims.values.tolist() == [1000 + 17 * 33]
+
+
+def test_a_number_is_not_read_off_two_sums_through_obverse():
+    """Each sum has noise of two thousand: that one of five differences is right has a chance below 1 in 300."""
+    total = "SELECT SUM(id) FROM people"
+    asked = pa.table({"with": [total] * 5, "without": [f"{total} WHERE id <> {i}" for i in range(100, 105)]})
+    door = CROWD.account()
+    claims = Differencing("q", numbers=True).run(View(auxiliary={"q": asked}, account=door))
+    assert claims.made.any() and not (claims.values == range(100, 105))[claims.made].any()
 
 
 def test_an_adversary_without_an_account_or_without_questions_is_refused():

@@ -47,7 +47,7 @@ def test_a_tracker_is_right_about_all_200_whom_the_limit_protects():
 
 def test_obverse_gives_no_more_away_than_its_epsilon():
     evidence = contest(CROWD.account(), ledger=1.0).evidence()
-    assert evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
+    assert evidence.claims and evidence.precision.low <= bound(1.0) and evidence.certified <= 1.0
 
 
 def test_conditions_must_be_text():

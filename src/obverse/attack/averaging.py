@@ -6,7 +6,9 @@ middle: its variance is b²/n, not 2b²/n. A server that keeps its answers by th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from statistics import fmean, median
 from typing import Literal
 
@@ -41,16 +43,20 @@ class Averaging(Attack):
 
     def claim(self, view: View) -> Claims:
         door = view.door()
-        return of_differences(
-            [[self.average(door, sql) for sql in pair] for pair in question_pairs(view, self.questions)]
-        )
+        return of_differences([self.averages(door, pair) for pair in question_pairs(view, self.questions)])
 
-    def average(self, door: Account, sql: str) -> float:
-        """The middle of the answers that were not refused."""
-        answers = [number(door, respelt(sql, n) if self.respelt else sql) for n in range(self.times)]
+    def averages(self, door: Account, pair: tuple[str, str]) -> list[float]:
+        """The middle of the answers to each; asked in turn, so that a budget that ends has answered both."""
+        told = [
+            [number(door, respelt(sql, n) if self.respelt else sql) for sql in pair]
+            for n in range(self.times)
+        ]
+        return [self._middle(answers) for answers in zip(*told, strict=True)]
+
+    def _middle(self, answers: Sequence[float]) -> float:
         given = [answer for answer in answers if answer == answer]
         if not given:
-            return answers[0]
+            return nan
         return median(given) if self.by == "median" else fmean(given)
 
 

@@ -157,6 +157,7 @@ def uniqueness(table: pa.Table, columns: Sequence[str], most: int = 3) -> list[U
         )
     if not table.num_rows:
         raise BadSource("the table is empty: nobody is unique in it")
+    columns = list(dict.fromkeys(columns))
     database = duckdb.connect()
     database.register("t", table)
     sets = [chosen for n in range(1, most + 1) for chosen in combinations(columns, n)]
