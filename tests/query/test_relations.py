@@ -69,7 +69,7 @@ PRIVATE = (
     "SELECT COUNT(*), SUM(a.cost + b.cost) FROM visits a JOIN visits b ON a.patient = b.patient",
     "SELECT AVG(n), SUM(most) FROM (SELECT patient, COUNT(*) n, MAX(cost) most FROM visits GROUP BY patient)",
     "SELECT COUNT(*) FROM (SELECT patient, cost, SUM(nr) FROM visits GROUP BY patient, cost) WHERE cost > 9",
-    "SELECT COUNT(*), SUM(c) FROM (SELECT DISTINCT cost AS c FROM visits WHERE nr > 2)",
+    "SELECT COUNT(*), SUM(c) FROM (SELECT DISTINCT patient, cost AS c FROM visits WHERE nr > 2)",
     "WITH dear AS (SELECT patient, cost * 2 AS twice FROM visits WHERE cost > 10), all_ AS (SELECT twice FROM dear) "
     "SELECT COUNT(*), SUM(twice) FROM all_",
     "SELECT SUM(x) FROM (SELECT id, age AS x FROM patients UNION ALL SELECT patient, cost FROM visits)",
@@ -82,7 +82,25 @@ PRIVATE = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 2, privacy_unit_column = patient) "
     "COUNT(*), SUM(cost, contribution_bounds_per_row => (0, 9)) FROM visits",
 )
-OWN = (*PRIVATE[:3], PRIVATE[3], *PRIVATE[5:7], *PRIVATE[8:11], PRIVATE[12] + " ORDER BY k")
+OF_EACH = (
+    "SELECT AVG(n), SUM(dear), SUM(kinds) FROM (SELECT patient, COUNT(*) FILTER (WHERE cost > 9) n, "
+    "COUNT_IF(cost > 20) dear, COUNT(DISTINCT cost) kinds FROM visits GROUP BY 1)",
+    "SELECT COUNT(*), SUM(x) FROM (SELECT patient, SUM(cost) / COUNT(*) + MIN(cost) AS x FROM visits "
+    "WHERE nr > 1 GROUP BY patient HAVING COUNT(*) > 3 AND x > 5)",
+    "SELECT COUNT(*) FROM (SELECT patient FROM visits GROUP BY patient HAVING SUM(cost) FILTER (WHERE nr > 9) > 40)",
+    "SELECT k, AVG(n) FROM (SELECT patient, FLOOR(cost / 20) AS k, COUNT(*) n FROM visits GROUP BY patient, k) "
+    "GROUP BY k ORDER BY k",
+)
+COMPLETED = (
+    "SELECT SUM(n), COUNT(*) FROM (SELECT visit, SUM(price) AS n FROM items GROUP BY visit)",
+    "SELECT AVG(n) FROM (SELECT patient, COUNT(*) AS n FROM items GROUP BY patient)",
+    "SELECT COUNT(DISTINCT patient), SUM(price) FROM items WHERE price > 3",
+    "SELECT SUM(i.price + v.cost) FROM items i JOIN visits v ON i.patient = v.patient",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (privacy_unit_column = patient) AVG(price), "
+    "SUM(price, contribution_bounds_per_group => (0, 60)) FROM items",
+)
+OWN = (*PRIVATE[:3], PRIVATE[3], *PRIVATE[5:7], *PRIVATE[8:11], PRIVATE[12] + " ORDER BY k", *OF_EACH)
+PRIVATE = (*PRIVATE, *OF_EACH, *COMPLETED)
 REFUSED = {
     "SELECT COUNT(*) FROM patients p JOIN visits v ON p.age = v.cost": "would belong to two people",
     "SELECT COUNT(*) FROM patients JOIN staff ON patients.id = staff.id": "not declared to be about the same people",
@@ -95,8 +113,14 @@ REFUSED = {
     "SELECT COUNT(*) FROM (SELECT id FROM patients UNION SELECT patient FROM visits)": "UNION ALL is answered",
     "SELECT COUNT(*) FROM (SELECT id FROM staff UNION ALL SELECT id FROM staff)": "same people on both sides",
     "SELECT COUNT(*) FROM (SELECT DISTINCT wage FROM staff)": "DISTINCT rows would belong to many",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT cost FROM visits)": "SELECT DISTINCT patient, …",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT COUNT(*) AS n FROM visits GROUP BY patient)": "DISTINCT beside GROUP BY",
+    "SELECT SUM(n) FROM (SELECT cost AS n FROM visits GROUP BY patient)": "cost differs from row to row",
+    "SELECT SUM(n) FROM (SELECT SUM(cost) OVER () AS n FROM visits GROUP BY patient)": "OVER is not answered",
+    "SELECT SUM(n) FROM (SELECT SUM(cost) || 'x' AS n FROM visits GROUP BY patient)": "SUM.cost. .. 'x'",
+    "SELECT SUM(n) FROM (SELECT patient, n + 1 AS n FROM visits GROUP BY patient)": "has no column n",
     "SELECT COUNT(*) FROM (SELECT id FROM staff LIMIT 1)": "LIMIT is not answered in a subquery",
-    "SELECT COUNT(*) FROM (SELECT id FROM staff ORDER BY wage)": "ORDER is not answered in a subquery",
+    "SELECT COUNT(*) FROM (SELECT id FROM staff ORDER BY wage)": "ORDER BY is not answered in a subquery",
     "SELECT SUM(age) FROM patients a JOIN patients b ON a.id = b.id": "age stands in a and in b",
 }
 

@@ -196,14 +196,13 @@ def _where_to_add(question: Question, value: Typed) -> str:
         for sql in value.sql.find_all(exp.Column)
         if field.typed.sql == sql
     ]
-    unbounded = [field for field in used if field.typed.interval is None]
+    unbounded = [field for field in used if field.typed.interval is None and field.origin]
     if not unbounded:
-        return "no interval follows from this expression; use + − × / FLOOR ABS and CASE of bounded columns"
-    table = unbounded[0].origin.partition(".")[0] or unbounded[0].qualifier
-    return (
-        f"add low and high for {unbounded[0].qualifier}.{unbounded[0].name}, or learn them once with "
-        f"obverse register {table} --epsilon 0.1"
-    )
+        return "no interval follows from this expression; clamp it, as in LEAST(GREATEST(x, 0), 100)"
+    table, name = unbounded[0].origin.partition(".")[0], f"{unbounded[0].qualifier}.{unbounded[0].name}"
+    if table not in {schema.name for schema in question.relation.private}:
+        return f"add low and high for {name}, or clamp it, as in LEAST(GREATEST({unbounded[0].name}, 0), 100)"
+    return f"add low and high for {name}, or learn them once with obverse register {table} --epsilon 0.1"
 
 
 def _average(question: Question, aggregate: Aggregate, place: Place) -> Mean:

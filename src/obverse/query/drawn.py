@@ -183,7 +183,7 @@ def _items(select: exp.Select, relation: Relation) -> tuple[tuple[str, ...], lis
             _plain_star(inner)
             wanted = inner.table.lower() if isinstance(inner, exp.Column) else ""
             for field in relation.fields:
-                if wanted not in ("", field.qualifier.lower()):
+                if field.implied or wanted not in ("", field.qualifier.lower()):
                     continue
                 if field.owner:
                     without.append(field.name)

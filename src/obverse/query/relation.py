@@ -27,7 +27,8 @@ MARK = "§"
 class Field:
     """One column of a relation: how a question calls it, what it is, and the declared column it comes from.
 
-    `owner` says that it is the very column of whose a row is.
+    `owner` says that it is the very column of whose a row is; where that follows along foreign keys alone it is
+    `implied`, and the column that points along them is `owned`: each of its values is one person's.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Field:
     origin: str = ""
     references: str | None = None
     owner: bool = False
+    owned: bool = False
+    implied: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class Relation:
             raise BadQuestion(f"{shown(node)}: name a column, or table.column")
         wanted, table = node.name.lower(), node.table.lower()
         found = [f for f in self.fields if f.name.lower() == wanted and table in ("", f.qualifier.lower())]
+        if len(found) > 1:
+            found = [field for field in found if not field.implied] or found[:1]
         if len(found) == 1:
             return found[0]
         if found:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from sqlglot import exp
 
-from obverse.data.bounding import on_grid, step
-from obverse.data.schema import Neighbours, Schema, Type, Unit, hint
+from obverse.data.schema import Neighbours, Schema, Unit, hint
 from obverse.errors import BadQuestion
+from obverse.query.by_person import by_person, is_grouped, selected_fields
 from obverse.query.joins import join
 from obverse.query.relation import (
     MARK,
@@ -29,19 +28,13 @@ from obverse.query.relation import (
     unmarked,
 )
 from obverse.query.typed import (
-    LARGEST,
     Interval,
     Typed,
-    as_double,
     condition,
-    double,
-    finite_sql,
-    number,
     shown,
-    written,
 )
 
-SUBQUERY = {"expressions", "from_", "joins", "where", "group", "distinct", "with_"}
+SUBQUERY = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_"}
 NAMED = ("db", "joins", "sample", "pivots", "only", "version", "when", "laterals")
 
 
@@ -128,24 +121,21 @@ class Sources:
             )
         for name, clause in query.args.items():
             if clause and name not in SUBQUERY:
+                words = {"order": "ORDER BY"}.get(name, name.strip("_").upper())
                 raise BadQuestion(
-                    f"{name.strip('_').upper()} is not answered in a subquery, where it would pick rows by each other: "
+                    f"{words} is not answered in a subquery, where it would pick rows by each other: "
                     "put it at the end, where it works on what is released"
                 )
-        grouped = query.args.get("group") is not None or any(
-            node.find(exp.AggFunc) for node in query.expressions
-        )
+        grouped = is_grouped(query)
         relation = (replace(self, sampled=False) if grouped else self).of(query)
         where = query.args.get("where")
         kept = None if where is None else condition(where.this, relation.reader)
         if grouped:
-            return _by_person(relation, query, kept, alias)
-        fields = tuple(field for node in query.expressions for field in _fields(relation, node))
+            return by_person(relation, query, kept, alias)
+        fields = tuple(field for node in query.expressions for field in selected_fields(relation, node))
         if query.args.get("distinct") is not None:
-            if relation.private and relation.owner is None:
-                raise BadQuestion(
-                    "DISTINCT rows would belong to many: declare a unit column, or GROUP BY instead"
-                )
+            if relation.private and not any(field.owner or field.owned for field in fields):
+                raise BadQuestion(_of_many(relation))
             return selected(relation, fields, kept, alias=alias, distinct=True)
         return selected(relation, fields, kept, alias=alias)
 
@@ -175,6 +165,17 @@ class Sources:
         return Relation(rows, fields, one.schemas + other.schemas, one.people)
 
 
+def _of_many(relation: Relation) -> str:
+    """Why DISTINCT is of no one person's rows, and what would be."""
+    owner = next((field.name for field in relation.fields if field.owner), "")
+    if not owner:
+        return "DISTINCT rows would belong to many: declare a unit column, or GROUP BY instead"
+    return (
+        f"DISTINCT rows would belong to many: ask for those of each person, SELECT DISTINCT {owner}, …, "
+        "or for COUNT(DISTINCT …)"
+    )
+
+
 def _completed(plain: Relation, parent: Relation, key: str, schema: Schema) -> Relation:
     """A table joined with the one that says whose its rows are."""
     alias = plain.fields[0].qualifier
@@ -188,102 +189,15 @@ def _completed(plain: Relation, parent: Relation, key: str, schema: Schema) -> R
     select = select.join(there.rows.source, on=on, join_type="INNER", copy=False)
     unit = Unit(there.rows.unit.column, schema.unit.rows)
     rows = replace(there.rows, source=subquery(select, f"{MARK}completed"), unit=unit, bounded=False)
-    fields = tuple(replace(field, owner=False) for field in here.fields)
-    return Relation(rows, fields, plain.schemas + parent.schemas, parent.people)
-
-
-def _fields(relation: Relation, node: exp.Expr) -> tuple[Field, ...]:
-    """A subquery's column, or all columns for a star."""
-    inner = node.this if isinstance(node, exp.Alias) else node
-    if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
-        wanted = inner.table.lower() if isinstance(inner, exp.Column) else ""
-        return tuple(field for field in relation.fields if wanted in ("", field.qualifier.lower()))
-    if isinstance(inner, exp.Column):
-        found = relation.field(inner)
-        return (replace(found, name=node.alias or found.name),)
-    computed = relation.reader(inner)
-    return (
-        Field(
-            node.alias or shown(inner), "", replace(computed, sql=finite_sql(computed), size=_kept(computed))
-        ),
+    fields = tuple(
+        replace(field, owner=False, owned=field.name == schema.unit.column) for field in here.fields
     )
-
-
-def _kept(value: Typed) -> float:
-    return value.size if value.finite else LARGEST[Type.REAL]
-
-
-def _by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, alias: str) -> Relation:
-    """One row for each person, or for each person and key."""
-    group = query.args.get("group")
-    keys = (
-        [relation.field(node) for node in group.expressions if isinstance(node, exp.Column)] if group else []
+    owners = tuple(
+        replace(field, qualifier=alias, implied=True)
+        for field in there.fields
+        if field.owner and not here.has(field.name)
     )
-    whole = group is not None and any(value for name, value in group.args.items() if name != "expressions")
-    if group is None or whole or len(keys) != len(group.expressions) or not any(key.owner for key in keys):
-        raise BadQuestion(
-            "a subquery aggregates what one person has: GROUP BY the column that says whose a row is"
-            + (f", {_owner_name(relation)}" if _owner_name(relation) else "")
-        )
-    fields = []
-    for node in query.expressions:
-        inner = node.this if isinstance(node, exp.Alias) else node
-        if isinstance(inner, exp.Column) and relation.field(inner) in keys:
-            fields.append(replace(relation.field(inner), name=node.alias or inner.name))
-        else:
-            fields.append(Field(node.alias or shown(inner), "", _aggregate(relation, inner)))
-    only = all(key.owner for key in keys)
-    assert relation.owner is not None
-    group_by = tuple(dict.fromkeys((relation.owner, *(key.typed.sql for key in keys))))
-    return selected(relation, tuple(fields), where, alias=alias, group=group_by, rows=1 if only else None)
-
-
-def _owner_name(relation: Relation) -> str:
-    return next((field.name for field in relation.fields if field.owner), "")
-
-
-def _aggregate(relation: Relation, node: exp.Expr) -> Typed:
-    """What one person's rows come to, and the interval that the declared bounds leave it."""
-    most = Fraction(relation.rows.unit.rows)
-    if isinstance(node, exp.Count):
-        if isinstance(node.this, exp.Star):
-            return Typed(node, Type.INTEGER, (Fraction(0), most), _upto(most), size=2.0**63)
-        if not isinstance(node.this, exp.Distinct) and not node.expressions:
-            counted = exp.Count(this=finite_sql(relation.reader(node.this)))
-            return Typed(counted, Type.INTEGER, (Fraction(0), most), _upto(most), size=2.0**63)
-    if type(node) not in (exp.Sum, exp.Avg, exp.Min, exp.Max) or not isinstance(node.this, exp.Expr):
-        raise BadQuestion(f"{shown(node)} is not answered of one person: COUNT, SUM, AVG, MIN and MAX are")
-    value = number(node.this, relation.reader)
-    if isinstance(node, exp.Sum | exp.Avg):
-        return _summed(node, value, most)
-    made = type(node)(this=as_double(replace(value, sql=finite_sql(value))))
-    return Typed(made, Type.REAL, value.interval, size=LARGEST[Type.REAL])
-
-
-def _summed(node: exp.Sum | exp.Avg, value: Typed, most: Fraction) -> Typed:
-    """A person's total, added up in whole steps: a sum of floats would depend on the order of everybody's rows."""
-    interval = value.interval
-    if value.type is Type.INTEGER:
-        steps, grid = value.sql, Fraction(1)
-    elif interval is not None:
-        grid = step(*interval)
-        steps = on_grid(finite_sql(value), *interval, grid)
-    else:
-        raise BadQuestion(f"{shown(node)} of one person needs bounds: add low and high to what it adds up")
-    total: exp.Expr = double(exp.Sum(this=steps))
-    if grid != 1:
-        total = exp.Mul(this=total, expression=written(grid))
-    if isinstance(node, exp.Avg):
-        total = exp.Div(this=total, expression=double(exp.Count(this=steps)), typed=False, safe=False)
-        average = Typed(exp.Paren(this=total), Type.REAL, interval)
-        return replace(average, sql=finite_sql(average), size=LARGEST[Type.REAL])
-    if interval is not None:
-        interval = most * min(interval[0], Fraction(0)), most * max(interval[1], Fraction(0))
-    return Typed(exp.Paren(this=total), Type.REAL, interval, size=LARGEST[Type.REAL])
-
-
-def _upto(most: Fraction) -> tuple[int, ...] | None:
-    return tuple(range(int(most) + 1)) if most < 1000 else None
+    return Relation(rows, fields + owners, plain.schemas + parent.schemas, parent.people)
 
 
 def _either(first: Field, second: Field, alias: str, place: int) -> Field:
