@@ -46,6 +46,15 @@ def test_people_whom_the_release_never_saw_are_not_in_danger(fresh):
     assert fresh.worst["membership"].evidence.certified < 1
 
 
+def test_a_table_does_not_hide_its_people_by_holding_each_row_twice(copy):
+    """No row was like no other, so nothing was claimed, and a copy of everybody was of no risk."""
+    twice = pa.concat_tables([PEOPLE, PEOPLE])
+    got = {each.evidence.attack: each.evidence for each in assess(twice, _held(control=None)).tried}
+    single = {each.evidence.attack: each.evidence for each in copy.tried}
+    assert got["Describing"].success.share == pytest.approx(single["Describing"].success.share, abs=0.02)
+    assert assess(twice, _held(control=None)).verdict[0] == "Do not release"
+
+
 def test_a_control_can_be_made_by_taking_rows_out(copy):
     """Without a list of others, the release without some people's rows stands in, and agrees with the list."""
     alone = assess(PEOPLE, _held(control=None))

@@ -60,10 +60,11 @@ class Matching(Attack):
 
 @dataclass(frozen=True)
 class Describing(Attack):
-    """A released row that is like no other, read as a description, fits exactly one person.  [CN20]
+    """A released row, read as a description, fits exactly one person.  [CN20]
 
     Rows that share their quasi-identifiers with k − 1 others may still be alone with all that they say. Targets
-    are `count` released rows drawn at random; of a row that is like another nothing is claimed.
+    are `count` released rows drawn at random. Equal rows may be people who are alike or one person's copies: the
+    more there are, the less sure is the claim, but a table does not hide its people by holding each row twice.
     """
 
     count: int = 10_000
@@ -78,12 +79,8 @@ class Describing(Attack):
     def claim(self, view: View) -> Claims:
         release = view.table("release")
         rows = self._drawn(release)
-        numbered = release.append_column("row of it", pa.array(np.arange(release.num_rows)))
-        found = [("row of it", "min"), ("row of it", "count")]
-        classes = numbered.group_by(release.column_names).aggregate(found)
-        alone = np.zeros(release.num_rows, bool)
-        alone[classes["row of it_min"].to_numpy()] = classes["row of it_count"].to_numpy() == 1
-        return Claims(rows, alone[rows].astype(float), alone[rows])
+        _, of = classes_of(encode([release], release.column_names, self.ladders)[0])
+        return Claims(rows, 1 / np.bincount(of)[of[rows]], np.ones(len(rows), bool))
 
     def truth(self, release: pa.Table, people: pa.Table) -> Codes:
         """For the judge: a row's own number where its cells allow exactly one of the people, else −1."""
