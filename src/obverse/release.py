@@ -105,6 +105,15 @@ class Linked(Protocol):
         ...
 
 
+@runtime_checkable
+class Guarded(Protocol):
+    """A value of which a part is for the curator's eyes only."""
+
+    def public(self) -> Self:
+        """The same without that part."""
+        ...
+
+
 class Request(Protocol[Value]):
     """What somebody asks for. A frozen dataclass."""
 

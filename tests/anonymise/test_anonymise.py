@@ -349,3 +349,23 @@ def test_local_labels_lose_no_more_than_cuts_along_the_same_ladders(k):
         for how in ("local", "mondrian")
     )
     assert local <= cuts
+
+
+@pytest.mark.parametrize("how", ["local", "members", "mondrian", "mdav"])
+@pytest.mark.parametrize(
+    "rule", [Rule("t", "illness", 0.1), Rule("delta", "illness", 0.7), Rule("beta", "illness", 0.5)]
+)
+def test_no_row_is_left_out_where_none_may_be_suppressed(how, rule):
+    """Rows that no class can take in by themselves are joined with several classes."""
+    quasi = ("age",) if how == "mdav" else QUASI
+    made = release(sample(300), quasi, ("illness",), k=4, how=how, rules=(rule,))
+    assert len(made.table) == 300 and dict(made.facts)["suppressed rows"] == "0"
+
+
+def test_a_value_that_looks_like_a_mark_never_leaves_as_one():
+    """Even where the column loses nothing: `*` means a hidden value, and nothing else."""
+    table = pa.table({"q": ["*", "*", "a", "a", "**", "**", "", "", None, None]})
+    made = release(table, ("q",), k=2, how="lattice").table["q"].to_pylist()
+    assert sorted(made, key=str) == sorted(
+        ['"*"'] * 2 + ["a"] * 2 + ['"**"'] * 2 + ['""'] * 2 + [None] * 2, key=str
+    )

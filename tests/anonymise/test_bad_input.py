@@ -61,6 +61,14 @@ TABLES = {
         [["a, b", 1], ["a", 2], ["{b", 3], ['"', 4], ["b}", 5], ["[a, b]", 6]] * 2,
         2,
     ),
+    "commas and quotes in sets": (
+        [
+            [v, i]
+            for i, v in enumerate(["a, b", "a", "b", 'say "hi"', "*", "[1, 2]", "", '"*"', "{c}", "∅"] * 3)
+        ],
+        7,
+    ),
+    "numbers as texts": ([[v, i] for i, v in enumerate(["1", "2", "10", "9", "100", "+3"] * 2)], 4),
     "line breaks inside": ([["a\nb", 1], ["a\nb", 2], ["ü\t", 3], ["ü\t", 4]], 2),
 }
 

@@ -146,6 +146,7 @@ def test_what_a_stranger_types_wrong_is_told(folder, capsys):
         (["--onto", "public.csv"], "--apply"),
         (["--apply", "people.toml"], "no saved recoding"),
         (["--table", "peple"], "there is no table peple"),
+        (["--relaxed", "--recoding", "done.sql"], "no SELECT can"),
     ):
         assert main(["anonymise", "people.toml", *wrong, "-o", "public.csv"]) > 1, wrong
         error = capsys.readouterr().err

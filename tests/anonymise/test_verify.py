@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from obverse.anonymise import check
+from obverse.anonymise.files import read
 from obverse.anonymise.labels import contains
 from obverse.anonymise.measure import histograms, measure
 from obverse.anonymise.rules import Rule, figure
@@ -62,7 +63,9 @@ def test_anonymise_gives_the_lecture_a_true_table():
         ("[0, 10)", "10", False), ("[0, 10)", "0", True), ("(0, 10]", "0", False), ("0-9", "9", True),
         ("60+", "60", True), ("60+", "59", False), (">60", "60", False), ("<20", "20", False), ("≤20", "20", True),
         ("1*", "1243", True), ("6*", "1243", False), ("*", "anything", True), ("{a, b}", "b", True),
-        ("{a, b}", "c", False), ('{"a, b", c}', "a, b", True), ("x", "x", True), ("[-5, -3]", "-4", True),
+        ("{a, b}", "c", False), ('{"a, b", c}', "a, b", True), ('{c, "a, b"}', "a", False), ('{a, "∅"}', None, False),
+        ('{a, ∅}', None, True), ('["1", "2"]', "10", True), ("[1, 2]", "10", False), ('["a, b", c]', "b", True),
+        ('"*"', "*", True), ('"*"', "x", False), ('{"\\"*\\""}', '"*"', True), ("x", "x", True), ("[-5, -3]", "-4", True),
     ],
 )  # fmt: skip
 def test_labels_mean_what_they_say(label, value, inside):
@@ -140,6 +143,40 @@ def test_from_the_command_line(tmp_path: Path, capsys):
     told = capsys.readouterr().out
     assert "k = 1" in told and "row 3" in told
     assert main(["verify", str(file), "--quasi", "age", "--sensitive", "illness"]) == 0
+
+
+def test_texts_that_are_one_number_are_two_values(tmp_path: Path, capsys):
+    """007 and 7 are two postcodes, 1 and 1.0 two labels; where each number is written in one way it is a number."""
+    (tmp_path / "zip.csv").write_text("zip,age,job\n007,1,a\n7,1.0,b\n")
+    for column, k in (("zip", 1), ("age", 1), ("job", 1)):
+        assert main(["verify", str(tmp_path / "zip.csv"), "--quasi", column, "-k", "2"]) == k
+    assert "k = 1" in capsys.readouterr().out
+    table = read(tmp_path / "zip.csv", apart=("zip", "job", "nobody"))
+    assert table["zip"].to_pylist() == ["007", "7"] and read(tmp_path / "zip.csv")["zip"].to_pylist() == [
+        7,
+        7,
+    ]
+    (tmp_path / "before.csv").write_text("a,b,c\n1.50,2020-01-02,true\n")
+    (tmp_path / "after.csv").write_text('a,b,c\n1.5,"[2020-01-01, 2020-01-03]",true\n')
+    command = ["verify", str(tmp_path / "after.csv"), "--quasi", "a,b,c"]
+    assert main([*command, "--original", str(tmp_path / "before.csv")]) == 0
+
+
+def test_what_verify_cannot_measure_is_told(tmp_path: Path, capsys, monkeypatch):
+    """One line, and never exit code 0 for a promise that was not looked at."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("a,b\nx,1\nx,2\n")
+    Path("twice.csv").write_text("a,a\nx,1\nx,2\n")
+    for words, said in (
+        (["a.csv", "--quasi", "a", "-l", "2"], "need a sensitive column"),
+        (["a.csv", "--quasi", "a", "-t", "0.2"], "need a sensitive column"),
+        (["a.csv", "--quasi", "a", "-k", "0"], "at least 1"),
+        (["twice.csv", "--quasi", "a"], "two columns called a"),
+        (["a.csv", "--quasi", "a", "--population", "b.csv"], "b.csv has no column a"),
+    ):
+        Path("b.csv").write_text("c\n1\n")
+        assert main(["verify", *words]) > 1
+        assert said in capsys.readouterr().err
 
 
 def test_anonymise_from_the_command_line(tmp_path: Path, capsys):

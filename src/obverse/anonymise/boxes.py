@@ -218,10 +218,13 @@ def step_test(domain: Domain, ladder: Ladder, up: NDArray[np.int32], step: int, 
         return Test(CELL, any=True)
     if code == len(domain.values):
         return listed(domain, MISSING, [code])
-    group = np.flatnonzero(up[step, : len(domain.values)] == up[step, code]).tolist()
-    if domain.numeric and len(group) > 1:
-        return Test(ladder.levels[step][code], domain.plain[group[0]], domain.plain[group[-1]])
-    return listed(domain, ladder.levels[step][code], group)
+    group = np.flatnonzero(up[step, : len(domain.values)] == up[step, code])
+    ordered = group[np.argsort(domain.at[group])]  # a ladder's order of values is not that of the numbers
+    low, high = int(ordered[0]), int(ordered[-1])
+    among = (domain.at >= domain.at[low]) & (domain.at <= domain.at[high])
+    if domain.numeric and 1 < len(group) == int(among.sum()):
+        return Test(ladder.levels[step][code], domain.plain[low], domain.plain[high])
+    return listed(domain, ladder.levels[step][code], group.tolist())
 
 
 def listed(domain: Domain, label: str, codes: Sequence[int]) -> Test:

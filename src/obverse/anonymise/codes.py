@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from obverse.anonymise.reading import in_order, ordered
-from obverse.data.hierarchy import TOP, many, number
+from obverse.data.hierarchy import TOP, is_quoted, many, number, part, quoted
 from obverse.errors import Withheld
 
 Ints = NDArray[np.int64]
@@ -54,11 +54,19 @@ class Domain:
         """A value as a label; a value that looks like a mark is quoted."""
         if code == len(self.values):
             return MISSING
-        value = self.values[code]
-        shown = (
-            number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-        )
-        return f'"{shown}"' if shown in (MISSING, CELL, ROW, NONE) else shown
+        shown = written(self.values[code])
+        return quoted(shown) if shown in (MISSING, CELL, ROW, NONE) or is_quoted(shown) else shown
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether some value looks like a mark, so that it cannot leave as it is."""
+        return not self.numeric and any(is_quoted(self.text(code)) for code in range(len(self.values)))
+
+    @cached_property
+    def _in_step(self) -> bool:
+        """Whether the order of texts is that of the numbers a reader may take them for: digits of one length."""
+        texts = [str(value) for value in self.values]
+        return all(text.isdecimal() for text in texts) and len({len(text) for text in texts}) == 1
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -78,14 +86,32 @@ class Domain:
         if high >= len(self.values) or (low == 0 and high == self.size - 1):
             return CELL
         first, last = self.text(low), self.text(high)
-        plain = self.whole and self.at[low] >= 0
-        return f"{first}-{last}" if plain else f"[{first}, {last}]"
+        if self.whole and self.at[low] >= 0:
+            return f"{first}-{last}"
+        return f"[{first}, {last}]" if self.numeric else f"[{self._end(first)}, {self._end(last)}]"
+
+    def _end(self, text: str) -> str:
+        """An end of a range of texts; a number in quotes is compared as text."""
+        text = part(text)
+        misleads = text[:1] in "[(+-.0123456789" and not self._in_step
+        return quoted(text) if misleads and not is_quoted(text) else text
 
     def set_label(self, codes: Sequence[int]) -> str:
         """Some values as one label."""
         if len(codes) == 1:
             return self.text(codes[0])
         return CELL if len(codes) == self.size else many([self.texts[code] for code in codes])
+
+
+def written(value: object) -> str:
+    """A value as files hold it.
+
+    >>> written(39.0), written(True), written("x")
+    ('39', 'true', 'x')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return number(value) if isinstance(value, int | float) else str(value)
 
 
 def encode(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from obverse.anonymise.codes import CELL, NONE, ROW
+from obverse.data.hierarchy import is_quoted
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 BETWEEN = re.compile(rf"^([\[(])?\s*({NUMBER})\s*(?:-|–|,|\.\.|…|to)\s*({NUMBER})\s*([\])])?$")
 ABOVE = re.compile(rf"^(?:(>=|≥|>)\s*({NUMBER})|({NUMBER})\s*\+)$")
 BELOW = re.compile(rf"^(<=|≤|<)\s*({NUMBER})$")
-PARTS = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,]+)')
+PARTS = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*(?=,|$)|([^,]+)')
+ESCAPED = re.compile(r"\\(.)")
 
 
 def contains(label: str | None, value: str | None) -> bool:
@@ -22,8 +24,8 @@ def contains(label: str | None, value: str | None) -> bool:
     if label in (CELL, ROW):
         return True
     if label is None or value is None:
-        return label == value or (label or "").strip("{}").split(", ").count(NONE) > 0
-    if label == value or label == f'"{value}"':
+        return label == value or (label is not None and NONE in (label, *_plain(label)))
+    if label == value or (is_quoted(label) and members(f"({label})") == [value]):
         return True
     if label.startswith("{") and label.endswith("}"):
         return value in members(label)
@@ -37,19 +39,25 @@ def contains(label: str | None, value: str | None) -> bool:
         return number > least if found[1] == ">" else number >= least
     if number is not None and (found := BELOW.match(label)):
         return number < float(found[2]) if found[1] == "<" else number <= float(found[2])
-    if label.startswith("[") and label.endswith("]") and ", " in label:
-        low_text, _, high_text = label[1:-1].partition(", ")
-        return low_text <= value <= high_text
+    if label.startswith("[") and label.endswith("]") and len(ends := members(label)) == 2:
+        return ends[0] <= value <= ends[1]
     return label.endswith("*") and value.startswith(label.rstrip("*"))
 
 
 def members(label: str) -> list[str]:
-    """The values that a set label lists."""
+    """The values that a set label lists, or the ends of a range.
+
+    >>> members('{a, "b, c"}')
+    ['a', 'b, c']
+    """
     found = PARTS.findall(label[1:-1])
-    return [
-        quoted.replace('\\"', '"').replace("\\\\", "\\") if quoted else plain.strip()
-        for quoted, plain in found
-    ]
+    return [plain.strip() or ESCAPED.sub(r"\1", quoted) for quoted, plain in found]
+
+
+def _plain(label: str) -> list[str]:
+    """The members of a set label that stand without quotes."""
+    listed = label.startswith("{") and label.endswith("}")
+    return [plain.strip() for _, plain in PARTS.findall(label[1:-1])] if listed else []
 
 
 def numeric(label: str) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from obverse.anonymise.codes import Domain, Ints, encode, group
+from obverse.anonymise.codes import Domain, Ints, encode, group, written
 from obverse.anonymise.labels import contains
 from obverse.anonymise.measure import class_of_rows
 
@@ -73,8 +73,8 @@ def match(release: pa.Table, people: pa.Table, quasi: Sequence[str]) -> Match:
 
 def _fits(labels: Domain, values: Domain) -> Bools:
     """Which label contains which value."""
-    texts = [None if v is None else str(v) for v in (*values.values, *([None] * values.missing))]
-    names = [None if v is None else str(v) for v in (*labels.values, *([None] * labels.missing))]
+    texts = [None if v is None else written(v) for v in (*values.values, *([None] * values.missing))]
+    names = [None if v is None else written(v) for v in (*labels.values, *([None] * labels.missing))]
     return np.array([[contains(label, text) for text in texts] for label in names], bool)
 
 
@@ -103,13 +103,13 @@ def certain(
     Everybody is thought to be in every release: a value is possible if a fitting row of each release has it. Two
     releases can be k-anonymous and l-diverse and betray together what neither betrays alone.  [XT07, section 1]
     """
-    values = sorted({str(v) for table in releases for v in table[sensitive].to_pylist()})
+    values = sorted({written(v) for table in releases for v in table[sensitive].unique().to_pylist()})
     place = {value: number for number, value in enumerate(values)}
     possible: Bools | None = None
     counts = []
     for release in releases:
         found = match(release, people, quasi)
-        codes = np.array([place[str(v)] for v in release[sensitive].to_pylist()], np.int64)
+        codes = np.array([place[written(v)] for v in release[sensitive].to_pylist()], np.int64)
         has = np.zeros((len(found.class_size), len(values)), bool)
         has[found.class_of_row, codes] = True
         now = np.zeros((len(found.group_size), len(values)), bool)

@@ -1,13 +1,14 @@
 """A recoding is a value: it can be saved, applied to new rows, and written as SQL.
 
-A row that lies inside several regions takes the cheapest, which comes first; inside none, it is suppressed.
+A row that lies inside several regions takes the cheapest, which comes first, unless it is an exception; inside none, it
+is left out.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from obverse.anonymise.codes import Value, encode
+from obverse.anonymise.codes import Domain, Ints, Value, combined, encode
+from obverse.anonymise.fitting import Exceptions, first_region, inside
 from obverse.anonymise.reading import ordered
 from obverse.errors import BadParameter
 
@@ -30,16 +32,8 @@ class Test:
     among: tuple[Value, ...] = ()
     any: bool = False
 
-    def holds(self, value: Value) -> bool:
-        """Whether the label stands for this value."""
-        if self.any:
-            return True
-        if self.low is None or self.high is None:
-            return value in self.among
-        return value is not None and self.low <= value <= self.high  # type: ignore[operator]
-
     def condition(self, name: str) -> exp.Expr:
-        """The same for a column in SQL."""
+        """Whether the label stands for a column's value, in SQL."""
         column = exp.column(name, quoted=True)
         if self.any:
             return exp.true()
@@ -55,17 +49,24 @@ class Test:
 class Recoding:
     """What a release did to its quasi-identifiers: `tests` are each column's labels.
 
-    Without `regions` each column is recoded by itself; a region names one test of each column.
+    Without `regions` each column is recoded by itself; a region names one test of each column. `exceptions` are
+    combinations of values that take another region than the first: rows of the table, for the curator's eyes only.
     """
 
     columns: tuple[str, ...]
     tests: tuple[tuple[Test, ...], ...]
     regions: tuple[tuple[int, ...], ...] = ()
+    exceptions: Exceptions = field(default=(), repr=False)
+
+    def public(self) -> Recoding:
+        """The same without the exceptions."""
+        return replace(self, exceptions=())
 
     def to_json(self) -> str:
         """The recoding as text, to be kept beside the release."""
         tests = [[vars(test) for test in column] for column in self.tests]
         told = {"columns": self.columns, "tests": tests, "regions": self.regions}
+        told |= {"exceptions": self.exceptions} if self.exceptions else {}
         return json.dumps(told, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -77,7 +78,8 @@ class Recoding:
                 tuple(Test(t["label"], t["low"], t["high"], tuple(t["among"]), t["any"]) for t in column)
                 for column in read["tests"]
             )
-            return cls(tuple(read["columns"]), tests, tuple(tuple(region) for region in read["regions"]))
+            special = tuple((tuple(values), int(region)) for values, region in read.get("exceptions", ()))
+            return cls(tuple(read["columns"]), tests, tuple(map(tuple, read["regions"])), special)
         except (ValueError, KeyError, TypeError) as error:
             raise BadParameter("this is no saved recoding") from error
 
@@ -85,17 +87,38 @@ class Recoding:
         """New rows with the labels of this recoding; rows that it has no labels for are left out."""
         if missing := [name for name in self.columns if name not in table.column_names]:
             raise BadParameter(f"the new rows have no column {', '.join(missing)}")
-        coded = [_coded(table[name], tests) for name, tests in zip(self.columns, self.tests, strict=True)]
+        coded = [encode(name, table[name]) for name in self.columns]
+        codes = [its for _, its in coded]
+        fits = [inside(domain, tests) for (domain, _), tests in zip(coded, self.tests, strict=True)]
         if self.regions:
             regions = np.array(self.regions, np.int64)
-            row = _first_region([codes for codes, _ in coded], [inside for _, inside in coded], regions)
+            row = self._special([domain for domain, _ in coded], codes, first_region(codes, fits, regions))
             keep, picked = row >= 0, [regions[row, j] for j in range(len(self.columns))]
         else:
-            picked = [np.asarray(inside.argmax(axis=0))[codes] for codes, inside in coded]
-            keep = np.all([np.asarray(inside.any(axis=0))[codes] for codes, inside in coded], axis=0)
+            picked = [np.asarray(each.argmax(axis=0))[its] for each, its in zip(fits, codes, strict=True)]
+            keep = np.all(
+                [np.asarray(each.any(axis=0))[its] for each, its in zip(fits, codes, strict=True)], axis=0
+            )
         for name, tests, which in zip(self.columns, self.tests, picked, strict=True):
             table = relabel(table, name, [test.label or "" for test in tests], which)
         return table.filter(pa.array(keep))
+
+    def _special(self, domains: Sequence[Domain], codes: Sequence[NDArray[np.int32]], row: Ints) -> Ints:
+        """The regions of rows, where some combinations have another than the first."""
+        places = [{value: code for code, value in enumerate(domain.plain)} for domain in domains]
+        listed = [
+            (region, [place[v] for place, v in zip(places, values, strict=True)])
+            for values, region in self.exceptions
+            if all(v in place for place, v in zip(places, values, strict=True))
+        ]
+        if not listed:
+            return row
+        rows = [np.append(its, [code[j] for _, code in listed]) for j, its in enumerate(codes)]
+        key, _ = combined(rows, [domain.size for domain in domains])
+        wanted, first = np.unique(key[len(row) :], return_index=True)
+        at = np.minimum(np.searchsorted(wanted, key[: len(row)]), len(wanted) - 1)
+        numbers = np.array([region for region, _ in listed], np.int64)[first]
+        return np.where(wanted[at] == key[: len(row)], numbers[at], row)
 
     def sql(self, table: str, others: tuple[str, ...] = (), dialect: str = "duckdb") -> str:
         """One SELECT that does the same in an engine."""
@@ -108,40 +131,27 @@ class Recoding:
             labels = [_case([(t.condition(name), t) for t in tests], name) for name, tests in pairs]
             known = [exp.or_(*(test.condition(name) for test in tests)) for name, tests in pairs]
             return exp.select(*labels, *kept).from_(source).where(exp.and_(*known)).sql(dialect)
-        number = exp.Case()
+        number, alias = exp.Case(), "region"
+        while alias in (*self.columns, *others):
+            alias += "_"
+        for values, r in self.exceptions:
+            alike = [
+                Test(None, among=(v,)).condition(name) for name, v in zip(self.columns, values, strict=True)
+            ]
+            number = number.when(exp.and_(*alike), exp.Literal.number(r))
         for r, region in enumerate(self.regions):
-            inside = [tests[i].condition(name) for (name, tests), i in zip(pairs, region, strict=True)]
-            number = number.when(exp.and_(*inside), exp.Literal.number(r))
-        inner = exp.select("*", exp.alias_(number, "region")).from_(source)
+            within = [tests[i].condition(name) for (name, tests), i in zip(pairs, region, strict=True)]
+            number = number.when(exp.and_(*within), exp.Literal.number(r))
+        inner = exp.select(
+            *(exp.column(name, quoted=True) for name in (*self.columns, *others)), exp.alias_(number, alias)
+        ).from_(source)
         labels = []
         for j, (name, tests) in enumerate(pairs):
             of = [[r for r, region in enumerate(self.regions) if region[j] == i] for i in range(len(tests))]
-            listed = [
-                exp.In(this=exp.column("region"), expressions=[exp.convert(r) for r in rs]) for rs in of
-            ]
+            listed = [exp.In(this=exp.column(alias), expressions=[exp.convert(r) for r in rs]) for rs in of]
             labels.append(_case(list(zip(listed, tests, strict=True)), name))
         select = exp.select(*labels, *kept).from_(inner.subquery("held"))
-        return select.where("region IS NOT NULL").sql(dialect)
-
-
-def _coded(column: pa.ChunkedArray, tests: Sequence[Test]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """The column's codes, and which of its values each test holds for."""
-    domain, codes = encode("", column)
-    inside = np.array([[test.holds(value) for value in domain.plain] for test in tests], bool)
-    return codes, inside.reshape(len(tests), domain.size)
-
-
-def _first_region(
-    codes: Sequence[NDArray[np.int32]], inside: Sequence[NDArray[np.bool_]], regions: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The first region that holds each row, or −1."""
-    found = np.full(len(codes[0]), -1, np.int64)
-    for number, region in enumerate(regions):
-        left = np.flatnonzero(found < 0)
-        for column, test, i in zip(codes, inside, region, strict=True):
-            left = left[test[i][column[left]]]
-        found[left] = number
-    return found
+        return select.where(exp.column(alias).is_(exp.null()).not_()).sql(dialect)
 
 
 def _case(branches: Sequence[tuple[exp.Expr, Test]], name: str) -> exp.Expr:

@@ -47,8 +47,8 @@ class Anonymised:
     page: str = field(default="", repr=False, compare=False)
 
     def public(self) -> Anonymised:
-        """The same without the curator's page."""
-        return replace(self, page="")
+        """The same without what is for the curator's eyes: the page, and which rows the recoding lists."""
+        return replace(self, page="", recoding=self.recoding.public())
 
     def pack(self) -> bytes:
         """The table as compressed Arrow, the rest in its metadata."""
@@ -125,7 +125,7 @@ def _fitting(plan: AnonymisePlan, table: pa.Table, who: Ints | None) -> tuple[Cl
 
 def beside(file: str, names: Sequence[str]) -> pa.Table:
     """A file that the request names beside the table; Withheld where it lacks a column."""
-    table = files.read(Path(file))
+    table = files.read(Path(file), apart=names)
     if missing := [name for name in names if name not in table.column_names]:
         raise Withheld(f"{file} has no column {', '.join(missing)}: it cannot be compared")
     return table

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from obverse.anonymise.boxes import TREE, Lines, Style, boxes_of, labels, lines, losses, places, step_test
 from obverse.anonymise.cluster import mdav, members
 from obverse.anonymise.codes import Domain, Ints, encode, reorder
+from obverse.anonymise.fitting import exceptions
 from obverse.anonymise.items import Items, allowed, collect, part
 from obverse.anonymise.ladders import ladder_for
 from obverse.anonymise.lattice import Search, by_class
 from obverse.anonymise.mondrian import Wish, mondrian
-from obverse.anonymise.recode import Recoding
+from obverse.anonymise.recode import Recoding, Test
 from obverse.anonymise.regions import cheapest_first, local
 from obverse.anonymise.rules import Rules
-from obverse.anonymise.settle import adopt, settle
+from obverse.anonymise.settle import absorb, adopt, settle
 from obverse.data.hierarchy import Ladder, number
 from obverse.errors import Withheld
 
@@ -125,7 +126,7 @@ def search(
     if how == "local":
         nodes, due, limits = cheapest_first(items, prepared.line, _heights(prepared))
         label, classes = local(items, prepared.line, rules, nodes, due, limits, wish.least)
-        label = adopt(items, prepared.line, rules, wish, label, classes)
+        label, classes = _taken_in(prepared, items, rules, wish, label, classes)
         ways = (
             boxed(prepared, items, item, *way)
             for way in ((label, classes), _cut(prepared, items, rules, wish))
@@ -133,13 +134,13 @@ def search(
         return min(ways, key=_weighed(prepared))
     elif how in ("members", "mdav"):
         label, classes = _clusters(prepared, items, rules, wish, averaged=how == "mdav")
-        label = adopt(items, prepared.line, rules, wish, label, classes)
+        label, classes = _taken_in(prepared, items, rules, wish, label, classes)
         if how == "members":
             label = settle(items, prepared.line, rules, wish, label, classes, (20, 2))
     else:
         label, classes = _cut(prepared, items, rules, wish)
     found = boxed(prepared, items, item, label, classes)
-    return averages(prepared, found) if how == "mdav" else found
+    return averages(prepared, items, item, found) if how == "mdav" else found
 
 
 def _cut(prepared: Prepared, items: Items, rules: Rules, wish: Wish) -> tuple[Ints, int]:
@@ -147,6 +148,16 @@ def _cut(prepared: Prepared, items: Items, rules: Rules, wish: Wish) -> tuple[In
     label, classes = mondrian(items, prepared.line, rules, wish)
     effort = (20, 2) if len(items.rows) < 200_000 else (6, 1)
     return settle(items, prepared.line, rules, wish, label, classes, effort), classes
+
+
+def _taken_in(
+    prepared: Prepared, items: Items, rules: Rules, wish: Wish, label: Ints, classes: int
+) -> tuple[Ints, int]:
+    """Classes that hold every item: those left over join one that they fit into, or are joined with several."""
+    label = adopt(items, prepared.line, rules, wish, label, classes)
+    label = absorb(items, prepared.line, rules, wish, label, classes)
+    used, number = np.unique(label, return_inverse=True)
+    return number, len(used)
 
 
 def _weighed(prepared: Prepared) -> Callable[[Classes], float]:
@@ -191,23 +202,33 @@ def _averages(domain: Domain) -> bool:
     return domain.numeric and not domain.missing and not pa.types.is_temporal(domain.type)
 
 
-def averages(prepared: Prepared, classes: Classes) -> Classes:
+def _recoding(
+    prepared: Prepared, items: Items, tests: Sequence[Sequence[Test]], regions: Ints, own: Ints
+) -> Recoding:
+    """The labels and regions of classes, with the combinations that lie in an earlier region than their own."""
+    special = exceptions(prepared.domains, items.codes, tests, regions, own)
+    names = tuple(domain.name for domain in prepared.domains)
+    return Recoding(names, tuple(map(tuple, tests)), tuple(map(tuple, regions.tolist())), special)
+
+
+def averages(prepared: Prepared, items: Items, item: Ints, classes: Classes) -> Classes:
     """Classes whose labels are the mean of their values: microaggregation."""
     row = np.unique(np.array(classes.which), axis=1, return_inverse=True)[1].reshape(-1)
     first = np.zeros(int(row.max(initial=0)) + 1, np.int64)
     first[row] = np.arange(len(row))
-    regions = [tuple(int(its[i]) for its in classes.which) for i in first]
+    named = [tuple(int(its[i]) for its in classes.which) for i in first]
     made, which = [], []
     for j, domain in enumerate(prepared.domains):
         at = domain.at[prepared.codes[j]]
         mean = np.bincount(row, at) / np.bincount(row)
         mean = np.rint(mean) if domain.whole else mean
-        tests = [classes.recoding.tests[j][region[j]] for region in regions]
+        tests = [classes.recoding.tests[j][region[j]] for region in named]
         made.append(tuple(replace(test, label=number(float(m))) for test, m in zip(tests, mean, strict=True)))
         which.append(row)
-    recoding = Recoding(
-        classes.recoding.columns, tuple(made), tuple((c,) * len(made) for c in range(len(first)))
-    )
+    own = np.zeros(len(items.rows), np.int64)
+    own[item] = row
+    regions = np.repeat(np.arange(len(first))[:, None], len(made), axis=1)
+    recoding = _recoding(prepared, items, made, regions, own)
     return replace(classes, recoding=recoding, which=tuple(which))
 
 
@@ -233,14 +254,17 @@ def boxed(prepared: Prepared, items: Items, item: Ints, label: Ints, classes: in
         for j, (domain, ladder) in enumerate(zip(prepared.domains, prepared.ladders, strict=True))
     ]
     cheapest = np.argsort(price.sum(axis=1), kind="stable")
-    regions = np.array([its[cheapest] for _, its in named]).T.tolist()
-    made = Recoding(
-        tuple(domain.name for domain in prepared.domains),
-        tuple(tuple(tests) for tests, _ in named),
-        tuple(map(tuple, regions)),
+    regions = np.array([its[cheapest] for _, its in named]).T
+    made = _recoding(
+        prepared,
+        items,
+        [tests for tests, _ in named],
+        regions,
+        np.where(label >= 0, np.argsort(cheapest)[place[label]], -1),
     )
     row_class = place[label[item]]
-    exact = tuple(bool(x) for x in (price == 0).all(axis=0))
+    free = (price == 0).all(axis=0).tolist()
+    exact = tuple(same and not d.marked for same, d in zip(free, prepared.domains, strict=True))
     which = tuple(its.astype(np.int32)[row_class] for _, its in named)
     return Classes(made, which, exact, row_class, by_column)
 
@@ -264,6 +288,6 @@ def _full_domain(
         price = line.price[best.node[j], line.start[j] + prepared.codes[j]]
         by_column.append(float(np.where(keep, price, 1.0).mean()))
     made = Recoding(tuple(domain.name for domain in prepared.domains), tuple(tests))
-    exact = tuple(step == 0 for step in best.node)
+    exact = tuple(step == 0 and not d.marked for step, d in zip(best.node, prepared.domains, strict=True))
     note = f"the best of {best.nodes} full-domain recodings, proved after looking at {best.evaluated}"
     return Classes(made, tuple(which), exact, number, tuple(by_column), note)

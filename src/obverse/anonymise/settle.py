@@ -200,3 +200,40 @@ def adopt(items: Items, line: Lines, rules: Rules, wish: Wish, label: Ints, clas
             rows[to] += items.rows[i]
             costs[to] = cost(line, boxes, to)
     return found
+
+
+@njit(cache=True)
+def absorb(items: Items, line: Lines, rules: Rules, wish: Wish, label: Ints, classes: int) -> Ints:
+    """Items that no class may take in by themselves are made one class with those that cost least, all their members.
+
+    Classes that keep a promise keep it together, and the whole table keeps all: with enough classes they do.
+    """
+    rest, found = np.flatnonzero(label < 0), label.copy()
+    if len(rest) == 0 or classes == 0:
+        return found
+    boxes, extra, weight = boxes_of(line, items.codes, label, classes), np.zeros(classes), 0.0
+    rows = np.zeros(classes)
+    for i in range(len(label)):
+        if label[i] >= 0:
+            rows[label[i]] += items.rows[i]
+    for c in range(classes):
+        extra[c] = -rows[c] * cost(line, boxes, c)
+    for x in range(len(rest)):
+        weight += items.rows[rest[x]]
+        for c in range(classes):
+            stretch(line, boxes, c, items.codes, int(rest[x]))
+    for c in range(classes):
+        extra[c] += (rows[c] + weight) * cost(line, boxes, c)
+    order, joined, some = np.argsort(extra), np.zeros(classes, np.bool_), 1
+    hist, seen = np.zeros(rules.joint, np.int64), np.full(items.persons, -1, np.int64)
+    while True:
+        joined[order[:some]] = True
+        for i in range(len(label)):
+            if label[i] >= 0 and joined[label[i]]:
+                found[i] = order[0]
+        found[rest] = order[0]
+        if some >= classes or allowed(
+            items, rules, np.flatnonzero(found == order[0]), wish.least, hist, seen
+        ):
+            return found
+        some *= 2

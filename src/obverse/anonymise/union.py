@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from obverse.anonymise import check, files
+from obverse.anonymise.codes import as_dictionary, written
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.reach import SHOWN, refuse_hopeless
 from obverse.anonymise.reading import decoded, read
@@ -114,7 +115,7 @@ class RecodePlan:
 
     def run(self, tables: Tables, entropy: Entropy) -> Anonymised:
         """The new rows with their labels; Withheld unless old and new together keep every promise."""
-        earlier = [files.read(Path(name)) for name in self.request.onto]
+        earlier = [files.read(Path(name), apart=(*self.quasi, *self.sensitive)) for name in self.request.onto]
         names = [c.name for c in self.schema.columns if c.name not in self.dropped]
         table = decoded(read(tables, self.schema, names))
         made = self.request.recoding.apply(table)
@@ -172,14 +173,22 @@ class RecodePlan:
 
 
 def _one_table(parts: list[pa.Table], quasi: tuple[str, ...], names: list[str]) -> pa.Table:
-    """Old and new rows as one table: labels as texts, as a file holds them."""
-    same = [
-        pa.table({n: part[n].cast(pa.string()) if n in quasi else part[n] for n in names}) for part in parts
-    ]
+    """Old and new rows as one table: labels as texts, as a file holds them; the rest in the new rows' types."""
+    kinds = parts[0].schema
     try:
-        return pa.concat_tables(same, promote_options="permissive")
+        return pa.concat_tables(
+            pa.table({n: _texts(part[n]) if n in quasi else part[n].cast(kinds.field(n).type) for n in names})
+            for part in parts
+        )
     except pa.ArrowException:
         raise Withheld("an earlier release has other types of values than the new rows") from None
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as a file holds it."""
+    coded = as_dictionary(column)
+    texts = pa.array([written(value) for value in coded.dictionary.to_pylist()], pa.string())
+    return pa.chunked_array([texts.take(coded.indices)])
 
 
 def _obstacles(plan: RecodePlan, union: pa.Table, figures: Figures) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from obverse.anonymise import check
-from obverse.anonymise.codes import ROW, Ints, as_dictionary
+from obverse.anonymise.codes import ROW, Ints, as_dictionary, written
 from obverse.anonymise.labels import contains
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.rules import Rule
@@ -55,6 +55,8 @@ def verify(
     who: str | None = None,
 ) -> Verdict:
     """The verdict on a table; with the original, row by row, also on whether every label contains its value."""
+    if k < 1:
+        raise BadParameter(f"k is a whole number, at least 1, not {k}")
     if not quasi:
         raise BadParameter("name the quasi-identifiers: what an attacker may know of somebody")
     for name in (*quasi, *sensitive, *([who] if who else [])):
@@ -125,4 +127,4 @@ def untruths(table: pa.Table, original: pa.Table, quasi: Sequence[str]) -> list[
 
 
 def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+    return None if value is None else written(value)

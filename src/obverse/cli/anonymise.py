@@ -135,6 +135,12 @@ def run(args: Namespace) -> int:
     from obverse.anonymise.files import write
     from obverse.curator.curator import CURATOR, open_settings
 
+    if args.page and args.account not in (None, CURATOR):
+        raise BadParameter(
+            f"the page is for the curator's eyes only: leave out --page, or --account {args.account}"
+        )
+    if args.relaxed and (args.recoding or "").endswith(".sql"):
+        raise BadParameter("--relaxed parts equal rows, which no SELECT can: save the recoding as .json")
     named = Path(args.settings) if args.settings else found(args)
     with open_settings(named) as curator, Progress("anonymising"):
         if args.table is None and len(curator.schemas) != 1:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from obverse.cli import models
 from obverse.cli.progress import Progress
+from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,8 @@ def run(args: Namespace) -> int:
 
     quasi, sensitive = models.listed(args.quasi) or (), models.listed(args.sensitive) or ()
     with Progress(f"measuring {args.file}"):
-        table = read(Path(args.file))
+        known = (*quasi, *([args.who] if args.who else []))
+        table = read(Path(args.file), apart=known)
         rules = _rules(args, sensitive)
         verdict = verify(
             table,
@@ -74,7 +76,7 @@ def run(args: Namespace) -> int:
             rules,
             k=args.k,
             ladders={ladder.column: ladder for ladder in models.ladders(args.hierarchies)},
-            original=read(Path(args.original)) if args.original else None,
+            original=read(Path(args.original), apart=quasi) if args.original else None,
             apart=args.apart,
             who=args.who,
         )
@@ -92,7 +94,9 @@ def _more(args: Namespace, table: pa.Table, quasi: tuple[str, ...]) -> Iterator[
     from obverse.anonymise.uniques import population_uniques, suda
 
     if args.population:
-        people = read(Path(args.population))
+        people = read(Path(args.population), apart=quasi)
+        if missing := [name for name in quasi if name not in people.column_names]:
+            raise BadParameter(f"{args.population} has no column {', '.join(missing)}")
         low, high = presence(table, people, quasi)
         yield f"k-map: at least {k_map(table, people, quasi)} of {len(people)} people fit each row"
         yield f"δ-presence: each is in the table with a chance of {low:.4g} to {high:.4g}"
@@ -118,6 +122,8 @@ def _rules(args: Namespace, sensitive: tuple[str, ...]) -> tuple[Rule, ...]:
     """What was asked for; without thresholds, everything is measured and nothing can fail."""
     from obverse.anonymise.rules import Rule
 
+    if (args.l is not None or args.t is not None) and not sensitive:
+        raise BadParameter("-l and -t need a sensitive column: name it with --sensitive")
     rules: list[Rule] = [models.rule(words) for words in args.rule]
     for name in sensitive:
         rules += [Rule("distinct", name, args.l if args.l is not None else 1)]

@@ -24,7 +24,7 @@ from obverse.data.learnt import Learnt
 from obverse.data.schema import Schema
 from obverse.data.settings import load
 from obverse.data.table import USUAL, Limits, Tables
-from obverse.errors import BadParameter, BadSource
+from obverse.errors import BadParameter, BadSource, Withheld
 from obverse.ledger.budget import Budget
 from obverse.ledger.ledger import Clock, Ledger
 from obverse.ledger.policy import Account as Allowed
@@ -39,7 +39,7 @@ from obverse.query.plan import AskPlan
 from obverse.query.publication import PublishPlan
 from obverse.query.register import REGISTER, Register
 from obverse.query.show import plus_minus
-from obverse.release import KINDS, Charge, Linked, Plan, Release, Request, Terms
+from obverse.release import KINDS, Charge, Guarded, Linked, Plan, Release, Request, Terms
 
 Value = TypeVar("Value")
 CURATOR = "curator"
@@ -122,9 +122,14 @@ class Curator:
                     plan, AskPlan
                 ):  # which is what it unpacks to, and shown already
                     return Release(fresh, plan, pending.receipt())
+        except Withheld as error:
+            raise (error if to == CURATOR else Withheld(str(error))) from None  # its page may quote rows
         finally:
             receipt = pending.receipt()  # that it failed is an answer too, and leaves when it is paid for
-        return Release(plan.unpack(kept), plan, receipt)
+        value = plan.unpack(kept)
+        return Release(
+            value.public() if isinstance(value, Guarded) and to != CURATOR else value, plan, receipt
+        )
 
     def _free(self, plan: AskPlan, to: str) -> Release[Answer] | None:
         """What a release that was published tells already: no row is read and nothing charged. What was asked before

@@ -143,9 +143,29 @@ def interval(value: float, width: float, whole: bool) -> str:
 
 
 def many(values: Iterable[str]) -> str:
-    """A set of values as one label; a value alone is itself."""
+    """A set of values as one label; a value alone is itself.
+
+    >>> many(["a"]), many(["a", "b, c"])
+    ('a', '{a, "b, c"}')
+    """
     listed = list(values)
-    return listed[0] if len(listed) == 1 else "{" + ", ".join(listed) + "}"
+    return listed[0] if len(listed) == 1 else "{" + ", ".join(map(part, listed)) + "}"
+
+
+def part(text: str) -> str:
+    """A value beside others: in quotes where a comma, a quote or a space at its ends would mislead a reader."""
+    plain = text == text.strip() and not set(text) & set(',"')
+    return text if plain or is_quoted(text) else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A text in quotes."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def is_quoted(text: str) -> bool:
+    """Whether a text stands in quotes."""
+    return len(text) > 1 and text[0] == text[-1] == '"'
 
 
 def _round_width(width: float, whole: bool) -> float:
