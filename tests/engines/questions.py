@@ -178,6 +178,7 @@ def cut(known: dict[str, Schema]) -> Iterator[AskPlan]:
         yield plan
 
 
+CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, {bound} = {{few}})"
 AGAINST = ("=", "<>", "<", "<=", ">", ">=")
 BESIDE = 'o.id, i.age, o.sex, i.pay, o.wild, o."Given Name", i.born, o.seen, i.smokes'
 GRAMMAR: dict[str, tuple[str, ...]] = {
@@ -279,6 +280,8 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
             "ISODOW({date})",
             "NULLIF(sex, 'f')",
             "GREATEST(age, 100)",
+            "FLOOR(pay * pay * pay / 10000000)",
+            "ROUND((pay * pay * pay - pay * pay * pay) / 1000000)",
         ),
     ),
     "found": (
@@ -291,6 +294,8 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "ROUND(wild)",
         "{date}",
         "{text}",
+        "wild * wild",
+        "wild * 1e18 * wild - wild",
     ),
     "source": (
         *("t", "t", "u", "u", "(SELECT * FROM t WHERE {test}) AS s", "(SELECT DISTINCT * FROM u) AS s"),
@@ -301,6 +306,19 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         'FROM {whole} GROUP BY id, sex, "Given Name", born, seen, smokes) AS s',
     ),
     "whole": ("u", "v"),
+    "all": (  # without WHERE, so that it is ranks that bound a person's rows where there are any
+        *(
+            "u",
+            "v",
+            "w",
+            "(SELECT * FROM u) AS s",
+            "(SELECT * FROM v) AS s",
+            "(SELECT DISTINCT * FROM v) AS s",
+        ),
+        "(SELECT * FROM u UNION ALL SELECT * FROM v) AS s",
+        f"(SELECT {BESIDE} FROM {{pair}}) AS s",
+        "(SELECT * FROM (SELECT * FROM u) AS r UNION ALL SELECT * FROM u) AS s",
+    ),
     "pair": (
         *(
             "u AS o JOIN v AS i ON o.id = i.id",
@@ -326,16 +344,24 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "MAX(age)",
         "MAX(wild)",
     ),
+    "side": ("u", "u", "v"),
+    "few": ("1", "2", "30"),
     "both": ("u.age > v.age", "v.pay < 9", "u.smokes", "v.sex IS NULL", "u.pay * v.pay > 4"),
     "question": (
         *("SELECT {aggregate}, {aggregate} FROM {source} WHERE {test}",) * 3,
         *("SELECT {key}, {aggregate}, {aggregate} FROM {source} WHERE {test} GROUP BY 1",) * 3,
         "SELECT {key}, {key}, {aggregate} FROM {source} GROUP BY 1, 2",
+        "SELECT {aggregate}, {aggregate} FROM {all}",
         "SELECT {found}, {aggregate} FROM {source} GROUP BY 1 WITH (delta = 1e-6)",
         "WITH s AS (SELECT * FROM {whole} WHERE {test}) SELECT {key}, {aggregate} FROM s GROUP BY 1 HAVING COUNT(*) > 2",
         "SELECT COUNT(*), AVG(n) FROM (SELECT id, {whose} AS n FROM v WHERE {test} GROUP BY id) AS s WHERE n > 1",
         "SELECT COUNT(*), SUM(u.pay), SUM(v.age) FROM u JOIN v ON u.id = v.id WHERE {both}",
-        "SELECT COUNT(*), COUNT(DISTINCT u.id) FROM u LEFT JOIN v ON u.id = v.id WHERE {both}",
+        "SELECT COUNT(*), COUNT(DISTINCT {side}.id) FROM u LEFT JOIN v ON u.id = v.id WHERE {both}",
+        "SELECT COUNT(*), SUM(n) FROM (SELECT {side}.id, COUNT(*) AS n FROM u LEFT JOIN v ON u.id = v.id AND {both} "
+        "GROUP BY {side}.id) AS s",
+        f"{CLAUSE.format(bound='max_rows_contributed')} {{aggregate}}, {{aggregate}} FROM {{all}}",
+        f"{CLAUSE.format(bound='max_rows_contributed')} {{key}}, {{aggregate}} FROM {{all}} GROUP BY 1",
+        f"{CLAUSE.format(bound='max_groups_contributed')} {{key}}, AVG({{bounded}}) FROM {{source}} GROUP BY 1",
     ),
 }
 

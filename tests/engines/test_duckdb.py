@@ -1,5 +1,6 @@
 """The embedded engine reads the declared tables and nothing else, and its own words never reach an analyst."""
 
+from fractions import Fraction
 from pathlib import Path
 from time import process_time
 
@@ -10,6 +11,9 @@ from sqlglot import parse_one
 from obverse.data.schema import Column, Schema, Type
 from obverse.engines.duckdb import DuckDB
 from obverse.errors import Withheld
+from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
+from obverse.release import Terms
 
 SECRET = "Rumpelstiltskin"
 
@@ -69,3 +73,17 @@ def test_a_long_list_is_looked_up_and_says_the_same_of_null_as_a_short_one(tmp_p
         begun = process_time()
         assert tables.run(select) == [(known, 599_900 - known, known + 100)]
         assert process_time() - begun < 5
+
+
+def test_tables_that_are_copied_and_others_have_a_column_alike(tmp_path: Path) -> None:
+    """What is prepared of one is not there in the other."""
+    duckdb.execute(f"COPY (SELECT i % 7 AS x FROM range(70) r(i)) TO '{tmp_path}/read.parquet'")
+    duckdb.execute(f"COPY (SELECT i % 3 AS x FROM range(30) r(i)) TO '{tmp_path}/copied.csv'")
+    column = Column("x", Type.INTEGER, low=Fraction(0), high=Fraction(5))
+    files = {"copied": "copied.csv", "read": "read.parquet"}
+    known = {name: Schema(name, str(tmp_path / file), (column,)) for name, file in files.items()}
+    tables = DuckDB(known.values())
+    for name, total in (("copied", 30), ("read", 200)):
+        plan = Ask(f"SELECT SUM(x) FROM {name}").plan(known, Terms())
+        assert isinstance(plan, AskPlan)
+        assert tables.run(plan.reads[0]) == [(total,)]

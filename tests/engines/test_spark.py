@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -19,7 +20,17 @@ from obverse.data.table import Limits
 from obverse.engines.duckdb import DuckDB
 from obverse.engines.spark import Spark, open_tables
 from obverse.errors import BadSource, Withheld
-from tests.engines.questions import Questions, cells, cut, inputs, registered, schemas, weighed, written
+from tests.engines.questions import (
+    NAMES,
+    Questions,
+    cells,
+    cut,
+    inputs,
+    registered,
+    schemas,
+    weighed,
+    written,
+)
 from tests.engines.test_limits import MANY
 
 SECRET = "Rumpelstiltskin"
@@ -88,6 +99,55 @@ def test_questions_come_to_the_same_whole_numbers(traps: Spark, folder: Path) ->
     duckdb = DuckDB(known.values())
     for plan in [*cut(known), *Questions("spark").planned(known, 100)]:
         assert inputs(plan, traps) == inputs(plan, duckdb), plan.text
+
+
+LIKES = (
+    "%a%b%",
+    "a%b%c",
+    "%_%_%B",
+    "%n%_",
+    "%.%a%",
+    "%\\%_%",
+    "_%%_%n",
+    "%b%%b",
+    "%İ%p%",
+    "%\n%",
+    "_a_%%",
+    "%😀%_%",
+    "",
+)
+SLOW = ("%a%a%a%a%a%b", "%_a%_a%_a%b_", "a%a%a%b%b", "%A%a%B%b%")
+
+
+@pytest.mark.slow
+def test_like_finds_what_duckdb_finds_and_takes_no_longer_for_a_text_that_repeats(
+    traps: Spark, folder: Path
+) -> None:
+    """Java tries every place for every %: 200 letters a took it a minute, and would have told that somebody has them."""
+    names = [
+        "a" * 5000,
+        "a" * 4999 + "b",
+        "ab\nb",
+        "xa.ba",
+        "a\\b_c",
+        "İp",
+        "",
+        "b\n",
+        "😀b",
+        "aXbYc",
+        *NAMES,
+    ]
+    known = people(folder, [{"age": i, "name": name} for i, name in enumerate(names)])
+    tables, duckdb = open_tables([known]), DuckDB([replace(known, source=str(folder / "people.parquet"))])
+    tests = [f"name {like} '{p}'" for like in ("LIKE", "ILIKE") for p in (*LIKES, *SLOW)]
+    select = parse_one(
+        "SELECT age, " + ", ".join(f"CASE WHEN {test} THEN 1 ELSE 0 END" for test in tests) + " FROM people",
+        dialect="duckdb",
+    )
+    begun = perf_counter()
+    found = sorted(tables.run(select))
+    assert perf_counter() - begun < 60
+    assert found == sorted(duckdb.run(select)) and len(found) == len(names)
 
 
 @pytest.mark.slow

@@ -105,8 +105,14 @@ def test_rows_of_nobody_count_for_nothing_whoever_else_is_there(
     plan = Ask(f"SELECT sex, {asked} FROM t GROUP BY sex").plan({"t": known}, Terms())
     nobody: list[Record] = [record(None, age, "f", 1.0) for age in range(9)]
     few: list[Record] = [record(1, 50, "m", 1.0)]
+
+    def given(rows: list[Record]) -> list[object]:
+        """What goes into the noise; values in no order, since an engine has none."""
+        seen = run(plan, tables(rows, known))
+        return [(m, [sorted(v) if isinstance(v, tuple) else v for v in values]) for m, values in seen]
+
     for others in (few, [*few, *(record(2, 60, "m", 1.0) for _ in range(8))], []):
-        assert run(plan, tables([*nobody, *others], known)) == run(plan, tables(others, known))
+        assert given([*nobody, *others]) == given(others)
 
 
 @pytest.mark.parametrize("name", ["held", "many", "read", "kept", "u", "v"])

@@ -81,6 +81,20 @@ PRIVATE = (
     "FROM visits GROUP BY 1",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 2, privacy_unit_column = patient) "
     "COUNT(*), SUM(cost, contribution_bounds_per_row => (0, 9)) FROM visits",
+    *(  # fewer rows of a person than a subquery has let by already
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 1) COUNT(*), SUM(cost), MEDIAN(cost), "
+        f"COUNT(DISTINCT cost) FROM {source}"
+        for source in (
+            "(SELECT * FROM visits)",
+            "(SELECT cost FROM visits UNION ALL SELECT cost FROM visits)",
+            "(SELECT a.cost FROM visits a JOIN visits b ON a.patient = b.patient)",
+        )
+    ),
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) FLOOR(cost / 20) AS k, COUNT(*), "
+    "COUNT(DISTINCT patient) FROM (SELECT * FROM visits) GROUP BY 1",
+    "SELECT COUNT(*), SUM(n), COUNT(DISTINCT id) FROM (SELECT p.id, COUNT(v.cost) n FROM patients p "
+    "LEFT JOIN visits v ON p.id = v.patient AND v.cost > p.age GROUP BY p.id)",
+    "SELECT COUNT(DISTINCT v.patient) FROM patients p LEFT JOIN visits v ON p.id = v.patient AND v.cost > p.age",
 )
 OF_EACH = (
     "SELECT AVG(n), SUM(dear), SUM(kinds) FROM (SELECT patient, COUNT(*) FILTER (WHERE cost > 9) n, "
@@ -110,6 +124,8 @@ REFUSED = {
     "SELECT COUNT(*) FROM patients, visits": "ON what",
     "SELECT SUM(n) FROM (SELECT age, COUNT(*) n FROM patients GROUP BY age)": "GROUP BY the column that says whose",
     "SELECT SUM(n) FROM (SELECT COUNT(*) n FROM patients)": "GROUP BY the column that says whose",
+    "SELECT COUNT(*) FROM (SELECT v.patient, COUNT(*) n FROM patients p LEFT JOIN visits v ON p.id = v.patient "
+    "AND v.cost > p.age GROUP BY v.patient)": "GROUP BY the column that says whose a row is, id",
     "SELECT COUNT(*) FROM (SELECT id FROM patients UNION SELECT patient FROM visits)": "UNION ALL is answered",
     "SELECT COUNT(*) FROM (SELECT id FROM staff UNION ALL SELECT id FROM staff)": "same people on both sides",
     "SELECT COUNT(*) FROM (SELECT DISTINCT wage FROM staff)": "DISTINCT rows would belong to many",
@@ -246,3 +262,31 @@ def test_along_a_foreign_key_a_person_has_the_rows_of_the_side_that_points(joine
     known = {schema.name: schema for schema in SCHEMAS}
     rows = Ask(f"SELECT SUM(cost - price) FROM {joined}").plan(known, Terms()).question.relation.rows
     assert rows.unit.rows == 5 and not rows.bounded
+
+
+def test_whose_a_row_is_stands_on_the_left_of_a_left_join(tmp_path: Path) -> None:
+    """On the right it is missing where there was no partner: a person would have two values of it, and be counted twice."""
+    known = {
+        **declared(tmp_path),
+        "visits": replace(declared(tmp_path)["visits"], unit=Unit("patient", rows=99)),
+    }
+    tables = engine(tmp_path, TABLES)
+    left = "FROM patients p LEFT JOIN visits v ON p.id = v.patient AND v.cost > 45"
+    with duckdb.connect() as raw:
+        for name, schema in known.items():
+            raw.register(name, pyarrow.feather.read_table(schema.source))
+        for whose in ("p.id", "v.patient"):
+            question = f"SELECT COUNT(DISTINCT {whose}) {left}"
+            found = silent(Ask(question).plan(known, Terms())).run(tables, Keyed("")).rows
+            assert list(found) == raw.execute(question).fetchall()
+
+
+def test_a_planted_bound_below_what_ranks_let_by_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "obverse.data.bounding.Rows.fewer",
+        lambda rows, most, groups: replace(rows, unit=replace(rows.unit, rows=most, groups=groups)),
+    )
+    with pytest.raises(AssertionError, match=r"from \( select \* from visits"):
+        test_neighbours_differ_by_no_more_than_is_charged(tmp_path, 2)

@@ -10,7 +10,9 @@ from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from time import process_time
 
+import duckdb
 import pyarrow as pa
 import pyarrow.feather
 import pytest
@@ -20,6 +22,7 @@ from obverse.engines.duckdb import DuckDB
 from obverse.errors import Refusal
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
+from obverse.query.plan import AskPlan
 from obverse.release import Terms
 
 COLUMNS = (
@@ -138,3 +141,68 @@ def test_what_is_accepted_runs_on_every_table(tmp_path: Path, unit: Unit) -> Non
         plan.run(engine, Keyed("any"))
         ran += 1
     assert ran > 200
+
+
+GROWING = "REPLACE({inner}, 'Q', '" + 64 * "Q" + "')"
+
+
+def nested(form: str, times: int, inner: str = "sex") -> str:
+    for _ in range(times):
+        inner = form.format(inner=inner)
+    return inner
+
+
+@pytest.mark.parametrize("text", [nested(GROWING, 40), nested("CONCAT({inner}, sex, {inner})", 6)])
+def test_no_text_of_one_row_grows_until_it_fails_or_takes_long(tmp_path: Path, text: str) -> None:
+    """64 letters for each, forty times over, would be 10^72 of them, and only where a row has that letter."""
+    schema = Schema("t", str(tmp_path / "t.arrow"), COLUMNS)
+    plan = Ask(f"SELECT COUNT(*) FROM t WHERE LENGTH({text}) > 0").plan({"t": schema}, Terms())
+    assert isinstance(plan, AskPlan)
+    for sexes in (["f"] * 8, ["f"] * 7 + ["Q"], ["f"] * 7 + ["Q" * 10**6]):
+        table = pa.table({name: column[:8] for name, column in TRAPS.items()} | {"sex": sexes})
+        pyarrow.feather.write_feather(table, schema.source)
+        begun = process_time()
+        assert DuckDB([schema]).run(plan.reads[0]) == [(8,)]
+        assert process_time() - begun < 2
+
+
+def test_short_texts_grow_as_the_engine_itself_has_them(tmp_path: Path) -> None:
+    schema = Schema("t", str(tmp_path / "t.arrow"), COLUMNS)
+    pyarrow.feather.write_feather(
+        pa.table(TRAPS | {"sex": ["Q" * (i * 20) for i in range(40)]}), schema.source
+    )
+    engine, raw = DuckDB([schema]), pyarrow.feather.read_table(schema.source)
+    for text in (GROWING.format(inner="sex || sex"), "CONCAT(sex, '-', sex) || CAST(age AS TEXT)"):
+        for length in (0, 100, 900, 40_000):
+            question = f"SELECT COUNT(*) FROM t WHERE LENGTH({text}) > {length}"
+            plan = Ask(question).plan({"t": schema}, Terms())
+            assert isinstance(plan, AskPlan)
+            own = duckdb.query(question.replace("FROM t", "FROM raw")).fetchall()
+            assert engine.run(plan.reads[0]) == own and len(raw) == 40
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("SELECT COUNT(REPLACE(sex, 'ab', '" + 129 * "x" + "')) FROM t", "at most 64 times as long"),
+        (
+            "SELECT COUNT(*) FROM "
+            + nested(
+                "(SELECT x || x || x || x || x || x || x || x AS x FROM {inner}) AS s",
+                6,
+                "(SELECT sex AS x FROM t) AS s",
+            )
+            + " WHERE x <> ''",
+            "name it less often",
+        ),
+        (
+            "SELECT SUM(x) FROM "
+            + nested("(SELECT x * x / x + x AS x FROM {inner}) AS s", 12, "(SELECT age AS x FROM t) AS s"),
+            "name it less often",
+        ),
+    ],
+)
+def test_what_grows_through_subqueries_is_refused(question: str, said: str) -> None:
+    """An engine writes what a subquery computes wherever it is named: six times eight are a quarter of a million."""
+    with pytest.raises(Refusal, match=said):
+        Ask(question).plan({"t": Schema("t", "", COLUMNS)}, Terms())

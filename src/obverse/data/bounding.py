@@ -58,6 +58,15 @@ class Rows:
         first = exp.GTE(this=rank, expression=_whole(0))
         return exp.And(this=first, expression=exp.LT(this=rank, expression=_whole(self.unit.rows)))
 
+    def fewer(self, rows: int, groups: int | None) -> Rows:
+        """The same, of which no more rows of one person count.
+
+        Where ranks are still to be looked at they say which. A subquery has looked at them, and let more of them by:
+        what those add up to is scaled down.
+        """
+        kept = self.bounded and (self.unit.rank is not None or rows >= self.unit.rows)
+        return replace(self, unit=replace(self.unit, rows=rows, groups=groups), bounded=kept)
+
 
 def own(schema: Schema, *, sampled: bool = False) -> Rows:
     """A table's own rows; `sampled` takes of each person those of the lowest ranks, where rows have ranks."""

@@ -99,9 +99,9 @@ def _is(write: Writer, node: exp.Is) -> Said:
 
 
 def _like(write: Writer, node: exp.Like | exp.ILike) -> Said:
-    value, pattern = write(node.this).sql, write(node.expression).sql
+    value, pattern = write(node.this).sql, node.expression.name
     if isinstance(node, exp.ILike):
-        value, pattern = write.lower(value), write.text(lowered(node.expression.name))
+        value, pattern = write.lower(value), lowered(pattern)
     return Said(write.like(value, pattern))
 
 

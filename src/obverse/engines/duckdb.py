@@ -46,6 +46,12 @@ class DuckDB:
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET enable_progress_bar = false")  # which a prompt or notebook would show
         self._prepared: dict[str, str] = {}
+        self._plain = {
+            clamped
+            for schema in self._schemas.values()
+            if not copied(schema)
+            for clamped, _ in _steps(schema)
+        }
         self._versions: dict[str, str] = {}
         for table in self._schemas:
             self.version(table)
@@ -120,11 +126,10 @@ class DuckDB:
         self._connection.execute(f"DROP {kept} {quote(declared.name)}")
 
     def _grids(self, schema: Schema) -> str:
-        """A column for each bounded number in whole steps."""
+        """A column for each bounded number in whole steps, unless a table that is not copied has its like."""
         made = []
-        for column in schema.columns:
-            if (found := column_on_grid(column)) is not None:
-                name, clamped = quote(PREPARED + column.name), found[0].sql(dialect="duckdb")
+        for clamped, name in _steps(schema):
+            if clamped not in self._plain:
                 self._prepared[clamped] = name
                 made.append(f", {clamped} AS {name}")
         return "".join(made)
@@ -140,6 +145,13 @@ class DuckDB:
         self._connection.execute("SET python_enable_replacements = false")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
+
+
+def _steps(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Each bounded number in whole steps, as SQL writes it, and what a column of them is called."""
+    for column in schema.columns:
+        if (found := column_on_grid(column)) is not None:
+            yield found[0].sql(dialect="duckdb"), quote(PREPARED + column.name)
 
 
 def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits = USUAL) -> DuckDB:

@@ -380,7 +380,7 @@ class Words(Writer):
         return f"FLOOR(EXTRACT({name} FROM {when}))"
 
     def like(self, x: str, pattern: str) -> str:
-        return f"({x} LIKE {pattern} ESCAPE '')"
+        return f"({x} LIKE {self.text(pattern)} ESCAPE '')"
 
     def digest(self, x: str) -> str:
         return f'MD5({x}) COLLATE "C"'

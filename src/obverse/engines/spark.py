@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -265,6 +266,13 @@ TEXT = f"""CASE WHEN ABS(a) = 4.9e-324D THEN IF(a > 0, '5e-324', '-5e-324')
     ELSE CAST(a AS STRING) END"""
 
 
+def _letters(part: str) -> str:
+    """What stands between two % of a pattern, in a regular expression: _ is any letter, all else is itself."""
+    return "".join(
+        "." if c == "_" else c if c.isalnum() or not c.isascii() else f"\\x{ord(c):02x}" for c in part
+    )
+
+
 class Words(Writer):
     """Spark's SQL, of which arithmetic on DOUBLE is that of IEEE."""
 
@@ -321,7 +329,13 @@ class Words(Writer):
         return f"({x} RLIKE {self.text(pattern.removesuffix('$') + chr(92) + 'z')})"
 
     def like(self, x: str, pattern: str) -> str:
-        return f"({x} LIKE {pattern} ESCAPE '{UNUSED}')"
+        """Java goes back over every % but the last: where there are some, each part is looked for once, and kept."""
+        first, *inner, last = re.split("%+", pattern) if "%" in pattern else (pattern, pattern)
+        if len(inner) + bool(last) < 2 or "%" not in pattern:
+            return f"({x} LIKE {self.text(pattern)} ESCAPE '{UNUSED}')"
+        found = "".join(f"(?>.*?{_letters(part)})" for part in inner)
+        whole = f"(?s)\\A{_letters(first)}{found}.*{_letters(last)}\\z"
+        return f"({x} RLIKE {self.text(whole)})"
 
     def _changed(self, x: str, before: str, after: str, change: str) -> str:
         """Letter by letter, as DuckDB does it."""

@@ -136,6 +136,8 @@ def _of(node: exp.Expr, read: Read, text: str) -> Aggregate:
         value = read(by_rank.of)
         return Aggregate(by_rank.function, value, False, text, by_rank.ranks, listed=by_rank.listed)
     if (pair := PAIRS.get(type(node))) is not None:
+        if node.args.get("expression") is None:
+            raise BadQuestion(f"{text} is of two numbers: say of which, as in {pair}(y, x)")
         return Aggregate(pair, read(node.this), False, text, other=read(node.expression))
     if isinstance(node, exp.CountIf):
         return _filtered(Aggregate("COUNT", None, False, text), condition(node.this, read))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, inf
 
 from sqlglot import exp
 
@@ -102,12 +102,19 @@ def _quotient(node: exp.Binary, read: Read) -> Typed:
         typed=False,
         safe=False,
     )
+    size = _shrunk(left, right)
     if not isinstance(node, exp.IntDiv):
-        return Typed(exp.Paren(this=sql), Type.REAL, interval)
+        return Typed(exp.Paren(this=sql), Type.REAL, interval, size=size)
     if interval is not None:
         interval = Fraction(floor(interval[0])), Fraction(ceil(interval[1]))
     domain = whole_domain(interval) if interval else None
-    return Typed(function("TRUNC", sql), Type.REAL, interval, domain)
+    return Typed(function("TRUNC", sql), Type.REAL, interval, domain, size=size)
+
+
+def _shrunk(left: Typed, right: Typed) -> float:
+    """How large a number divided by a constant can be: rounding is monotone, so that it never passes this."""
+    by = abs(float(right.interval[0])) if right.literal and right.interval else 0.0
+    return left.size / by if by >= 1 else inf
 
 
 def _remainder(node: exp.Mod, read: Read) -> Typed:

@@ -277,13 +277,13 @@ def tightened(question: Question, clause: Clause, *, people: bool) -> Question:
     if unit.column is not None:
         rows = min(unit.rows, clause.rows or unit.rows, (clause.groups if people else None) or unit.rows)
         groups = unit.groups if clause.groups is None else min(clause.groups, unit.groups or clause.groups)
-        unit = replace(unit, rows=rows, groups=groups)
+        read = read.fewer(rows, groups)
     if clause.strategy == "PUBLIC_GROUPS" and question.found:
         raise BadQuestion(
             "PUBLIC_GROUPS names groups that are known in public, and some key here has values that are not: "
             "declare its categories, or let LAPLACE_THRESHOLD find them"
         )
-    return replace(question, relation=replace(question.relation, rows=replace(read, unit=unit)))
+    return replace(question, relation=replace(question.relation, rows=read))
 
 
 def whose(relation: Relation, clause: Clause) -> None:

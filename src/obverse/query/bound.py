@@ -175,7 +175,7 @@ def _commonest(aggregate: Aggregate, place: Place) -> Chosen:
         )
     if most > len(value.domain):
         raise BadQuestion(f"{aggregate.text}: there are only {len(value.domain)} values to choose from")
-    first = place(Commonest(Measure(value.sql, 1, 1), value.domain, most))
+    first = place(Commonest(Measure(finite_sql(value), 1, 1), value.domain, most))
     return Chosen(tuple(range(first, first + most)), value.domain, aggregate.listed)
 
 

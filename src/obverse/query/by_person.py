@@ -52,7 +52,8 @@ def selected_fields(relation: Relation, node: exp.Expr) -> tuple[Field, ...]:
 def _computed(relation: Relation, node: exp.Expr, name: str) -> Field:
     value = relation.reader(node)
     size = value.size if value.finite else LARGEST[Type.REAL]
-    return Field(name, "", replace(value, sql=finite_sql(value), size=size))
+    sql = finite_sql(value)
+    return Field(name, "", replace(value, sql=sql, size=size), weight=relation.weight(sql))
 
 
 def is_grouped(query: exp.Select) -> bool:
@@ -74,8 +75,9 @@ def by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, ali
     kept = None if having is None else each.over(having.this)
     assert relation.owner is not None
     only = all(field.owner for _, field in keys)
-    group = tuple(dict.fromkeys((relation.owner, *(field.typed.sql for _, field in keys))))
-    fields = (*(replace(field, name=_key(i)) for i, (_, field) in enumerate(keys)), *each.aggregates)
+    columns = tuple(_grouped(relation, replace(field, name=_key(i))) for i, (_, field) in enumerate(keys))
+    group = tuple(dict.fromkeys((relation.owner, *(field.typed.sql for field in columns))))
+    fields = (*columns, *each.aggregates)
     rows = 1 if only else None
     by_name = {field.name: field for field in fields}
     if kept is None and all(isinstance(tree, exp.Column) for _, tree in items):
@@ -83,8 +85,8 @@ def by_person(relation: Relation, query: exp.Select, where: exp.Expr | None, ali
         return selected(relation, plain, where, alias=alias, group=group, rows=rows)
     made = selected(relation, fields, where, alias=f"{MARK}{alias}", group=group, rows=rows)
     try:
-        columns = tuple(replace(selected_fields(made, tree)[0], name=name) for name, tree in items)
-        return selected(made, columns, None if kept is None else condition(kept, made.reader), alias=alias)
+        found = tuple(replace(selected_fields(made, tree)[0], name=name) for name, tree in items)
+        return selected(made, found, None if kept is None else condition(kept, made.reader), alias=alias)
     except BadQuestion as refusal:
         raise BadQuestion(each.told(str(refusal))) from None
 
@@ -115,6 +117,12 @@ def _keys(relation: Relation, query: exp.Select) -> list[tuple[exp.Expr, Field]]
     return keys
 
 
+def _grouped(relation: Relation, key: Field) -> Field:
+    """A key to group by: whose a row is says one column alone, whatever others say the same."""
+    assert relation.owner is not None
+    return replace(key, typed=replace(key.typed, sql=relation.owner)) if key.owner else key
+
+
 def _field(relation: Relation, node: exp.Expr) -> Field:
     return relation.field(node) if isinstance(node, exp.Column) else _computed(relation, node, shown(node))
 
@@ -133,7 +141,10 @@ class _EachPerson:
         if is_aggregate(node):
             if node not in self.known:
                 self.known[node] = f"{MARK}aggregate {len(self.known)}"
-                self.aggregates.append(Field(self.known[node], "", _aggregate(self.relation, node)))
+                found = _aggregate(self.relation, node)
+                if self.relation.heavy:
+                    self.relation.weight(found.sql)
+                self.aggregates.append(Field(self.known[node], "", found))
             return exp.column(self.known[node], quoted=True)
         for place, (key, field) in enumerate(self.keys):
             if node == key or (isinstance(node, exp.Column) and self._is(node, field)):

@@ -139,7 +139,7 @@ def _counted(inner: Typed) -> Typed:
 
 def _spelt(inner: Typed) -> Typed:
     domain = None if inner.domain is None else tuple(str(each) for each in inner.domain)
-    return Typed(exp.Cast(this=inner.sql, to=TEXT), Type.TEXT, domain=domain)
+    return Typed(exp.Cast(this=inner.sql, to=TEXT), Type.TEXT, domain=domain, size=20)
 
 
 def _date(inner: Typed) -> Typed:

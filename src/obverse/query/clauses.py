@@ -154,9 +154,9 @@ def check(select: exp.Select) -> None:
                 raise BadQuestion(
                     f"{node.name[:40]} is no number that can be computed with: write it as 12.5 or 1e-6"
                 )
-        elif kind in _OF_SOMETHING and node.args.get("this") is None:
+        elif _of_nothing(node):
             raise BadQuestion(
-                f"{kind.__name__.upper()}() is of nothing: say of what, as in {kind.__name__.upper()}(x)"
+                f"{_called(node)}() is of nothing: say of what, as in {_called(node)}({_given(kind)})"
             )
         elif isinstance(node, exp.Join) and (node.method or node.kind not in ("", "INNER", "OUTER", "CROSS")):
             words = " ".join(word for word in (node.method, node.side, node.kind) if word)
@@ -174,6 +174,25 @@ def check(select: exp.Select) -> None:
         raise BadQuestion(
             "this expression grows too large once it cannot fail: nest fewer functions in each other"
         )
+
+
+def _called(node: exp.Expr) -> str:
+    return node.sql_name() if isinstance(node, exp.AggFunc) else type(node).__name__.upper()
+
+
+def _given(kind: type[exp.Expr]) -> str:
+    """What a function takes, in letters."""
+    return "x, y" if kind.arg_types.get("expression") else "x"
+
+
+def _of_nothing(node: exp.Expr) -> bool:
+    """Whether it is a function of something that is not there, as in MIN(), MAX(DISTINCT) and CORR(x)."""
+    if type(node) in _OF_SOMETHING:
+        return node.args.get("this") is None
+    if not isinstance(node, exp.AggFunc):
+        return False
+    empty = isinstance(node.this, exp.Distinct) and not node.this.expressions
+    return empty or any(needed and node.args.get(name) is None for name, needed in node.arg_types.items())
 
 
 def _instead(kind: type[exp.Expr], name: str) -> str:

@@ -55,6 +55,8 @@ def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> Ro
         )
     where = select.args.get("where")
     kept = None if where is None else condition(where.this, relation.reader)
+    if relation.heavy and kept is not None:
+        relation.weight(kept)
     drawn, without, items = _Drawn(relation), *_items(select, relation)
     shown_columns = tuple(Item(name, drawn.over(tree)) for name, tree in items)
     order = tuple(drawn.order(node, shown_columns) for node in listed(select.args.get("order")))

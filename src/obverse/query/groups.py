@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 from itertools import product
-from math import prod
+from math import isfinite, prod
 
 from sqlglot import exp
 
@@ -64,6 +64,6 @@ def folded(group: tuple[Cell, ...] | Group) -> Group:
 def _plain(cell: object) -> Category:
     if isinstance(cell, date):
         return cell.isoformat()
-    if isinstance(cell, float | Decimal) and cell == int(cell):
+    if isinstance(cell, float | Decimal) and isfinite(cell) and cell == int(cell):
         return int(cell)
     return cell  # type: ignore[return-value]

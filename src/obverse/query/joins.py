@@ -9,7 +9,7 @@
 - A row that is a unit by itself joins a public table only along a declared foreign key, of which the first row is
   taken, so that it stays one row.
 - A LEFT join keeps rows of the left, so that is not the public one: whether a public row found no partner would tell
-  of everybody at once.
+  of everybody at once. Behind it the right side no longer says whose a row is: it is NULL where there was no partner.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def join(left: Relation, right: Relation, node: exp.Join) -> Relation:
     if (one.private and one.owner is None) or (other.private and other.owner is None):
         one, other = _one_partner(one, other, pairs)
     hidden = {id(second) for _, second in pairs} if node.args.get("using") else set()
-    fields = one.fields + tuple(field for field in other.fields if id(field) not in hidden)
+    theirs = tuple(field for field in other.fields if id(field) not in hidden)
+    if side == "LEFT":
+        theirs = tuple(replace(field, owner=False, owned=False) for field in theirs)
+    fields = one.fields + theirs
     joined = _beside(one, other, on, side, fields)
     return _along_key(joined, one, other) if one.private and other.private and _points(pairs) else joined
 
@@ -92,7 +95,10 @@ def _condition(one: Relation, other: Relation, node: exp.Join) -> tuple[exp.Expr
                 first, second = second, first
             if first in one.fields and second in other.fields:
                 pairs.append((first, second))
-    return condition(on, both.reader), pairs
+    made = condition(on, both.reader)
+    if both.heavy:
+        both.weight(made)
+    return made, pairs
 
 
 def _equal(first: Field, second: Field) -> exp.Expr:

@@ -18,7 +18,7 @@ from obverse.data.schema import Category, Type
 from obverse.errors import BadQuestion
 from obverse.query.aggregates import is_aggregate
 from obverse.query.relation import Relation, quoted
-from obverse.query.typed import DATE, Typed, shown, written
+from obverse.query.typed import DATE, Typed, finite_sql, shown, written
 
 MOST_GROUPS = 1_000_000
 MOST_SETS = 64
@@ -143,10 +143,11 @@ def _public(sql: exp.Expr, relation: Relation) -> exp.Select | None:
 
 
 def one_zero(key: Typed) -> exp.Expr:
-    """A key whose −0 is 0, so that both read alike."""
+    """A key whose −0 is 0, so that both read alike; missing where it left the finite numbers."""
+    sql = finite_sql(key)
     if key.type is not Type.REAL or key.domain is not None:
-        return key.sql
-    return exp.Paren(this=exp.Add(this=key.sql, expression=written(Fraction(0))))
+        return sql
+    return exp.Paren(this=exp.Add(this=sql, expression=written(Fraction(0))))
 
 
 def named(node: exp.Expr, select: exp.Select, relation: Relation) -> exp.Expr:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from obverse.data.bounding import Rows, own
 from obverse.data.schema import Column, Schema, Type, Unit, hint
 from obverse.errors import BadQuestion
+from obverse.query.clauses import LARGEST_TREE
 from obverse.query.scalar import Reader
 from obverse.query.typed import LARGEST, Days, Typed, shown, whole_domain
 
@@ -28,7 +29,8 @@ class Field:
     """One column of a relation: how a question calls it, what it is, and the declared column it comes from.
 
     `owner` says that it is the very column of whose a row is; where that follows along foreign keys alone it is
-    `implied`, and the column that points along them is `owned`: each of its values is one person's.
+    `implied`, and the column that points along them is `owned`: each of its values is one person's. `weight` is how many
+    nodes an engine makes of it: what a subquery computes is written wherever it is named.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Field:
     owner: bool = False
     owned: bool = False
     implied: bool = False
+    weight: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,21 @@ class Relation:
     @cached_property
     def tables(self) -> tuple[str, ...]:
         return tuple(schema.name for schema in self.private)
+
+    @cached_property
+    def heavy(self) -> dict[exp.Expr, int]:
+        """The columns that a subquery computes, and how many nodes an engine makes of each."""
+        return {field.typed.sql: field.weight for field in self.fields if field.weight > 1}
+
+    def weight(self, *trees: exp.Expr) -> int:
+        """How many nodes an engine makes of these expressions; a refusal where they are too many for any."""
+        weight = sum(self.heavy.get(node, 1) for tree in trees for node in tree.walk())
+        if weight > LARGEST_TREE and self.heavy:
+            raise BadQuestion(
+                "this grows too large, since what a subquery computes is written wherever it is named: "
+                "name it less often"
+            )
+        return weight
 
     @property
     def reader(self) -> Reader:

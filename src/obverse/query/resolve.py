@@ -104,9 +104,13 @@ def resolve(select: exp.Select, schemas: Mapping[str, Schema], *, found: bool = 
     having = select.args.get("having")
     kept = None if having is None else resolver.alone(resolver.released(having.this, items), sorted_by=True)
     order = tuple(resolver.order(node, items) for node in listed(select.args.get("order")))
+    picked = None if where is None else condition(where.this, source.reader)
+    if source.heavy:
+        values = [value.sql for each in resolver.aggregates for value in (each.value, each.other) if value]
+        source.weight(*([] if picked is None else [picked]), *(key.sql for key in resolver.keys), *values)
     return Question(
         source,
-        None if where is None else condition(where.this, source.reader),
+        picked,
         resolver.keys,
         tuple(resolver.aggregates),
         items,

@@ -51,7 +51,7 @@ class Reader:
 
 def _literal(node: exp.Literal, read: Read) -> Typed:
     if node.is_string:
-        return Typed(node, Type.TEXT, None, (node.name,), literal=True)
+        return Typed(node, Type.TEXT, None, (node.name,), size=len(node.name), literal=True)
     return constant(Fraction(node.name))
 
 

@@ -130,6 +130,8 @@ class Sources:
         relation = (replace(self, sampled=False) if grouped else self).of(query)
         where = query.args.get("where")
         kept = None if where is None else condition(where.this, relation.reader)
+        if relation.heavy and kept is not None:
+            relation.weight(kept)
         if grouped:
             return by_person(relation, query, kept, alias)
         fields = tuple(field for node in query.expressions for field in selected_fields(relation, node))
@@ -213,7 +215,8 @@ def _either(first: Field, second: Field, alias: str, place: int) -> Field:
         domain = tuple(dict.fromkeys(one.domain + other.domain))
     sql = quoted(f"{held(alias, str(place))}{MARK}{unmarked(first.name)}")
     typed = Typed(sql, one.type, interval, domain, size=max(one.size, other.size))
-    return Field(first.name, alias, typed, owner=first.owner and second.owner)
+    weight = max(first.weight, second.weight)
+    return Field(first.name, alias, typed, owner=first.owner and second.owner, weight=weight)
 
 
 def _renamed(half: Relation, fields: tuple[Field, ...], owner: str) -> exp.Select:

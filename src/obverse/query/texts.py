@@ -1,11 +1,14 @@
 """Rules for texts: pieces, places and replacements by constants, counted in characters of Unicode.
 
 No pattern, length or place comes from a row, so that what a row costs does not depend on what another column holds.
+What makes a text longer takes no more of it than leaves the result short: functions in each other would else make a
+text of one row as long as all memory, and only where that row has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -16,6 +19,9 @@ from obverse.errors import BadQuestion
 from obverse.query.typed import Read, Typed, shown
 
 LONGEST = 1000
+LONG = 1 << 16  # letters of a text that is made longer, at most
+COLUMN = 1 << 14  # of which so many are a column's
+MOST_TIMES = 64
 
 
 def text(node: exp.Expr, read: Read, whole: exp.Expr) -> Typed:
@@ -73,7 +79,15 @@ def _constant(node: exp.Expr | None, whole: exp.Expr) -> str:
 
 def _piece(value: Typed, start: int, length: int | None) -> Typed:
     pieces = [exp.Literal.number(str(each)) for each in (start, 2**31 - 1 if length is None else length)]
-    return Typed(exp.Substring(this=value.sql, start=pieces[0], length=pieces[1]), Type.TEXT)
+    size = value.size if length is None else min(value.size, length)
+    return Typed(exp.Substring(this=value.sql, start=pieces[0], length=pieces[1]), Type.TEXT, size=size)
+
+
+def _short(value: Typed, most: int, kept: int | None = None) -> Typed:
+    """A text that is about to grow: where it may have more letters than `most`, as many as are `kept` of it."""
+    if value.type is None:
+        return replace(value, size=0)
+    return value if value.size <= most else _piece(value, 1, most if kept is None else kept)
 
 
 def _substring(node: exp.Substring, read: Read) -> Typed:
@@ -88,7 +102,8 @@ def _left(node: exp.Left, read: Read) -> Typed:
 
 def _right(node: exp.Right, read: Read) -> Typed:
     value, size = text(node.this, read, node), _number(node.expression, 0, node)
-    return Typed(exp.Right(this=value.sql, expression=exp.Literal.number(str(size))), Type.TEXT)
+    sql = exp.Right(this=value.sql, expression=exp.Literal.number(str(size)))
+    return Typed(sql, Type.TEXT, size=min(value.size, size))
 
 
 def _replaced(node: exp.Replace, read: Read) -> Typed:
@@ -96,9 +111,13 @@ def _replaced(node: exp.Replace, read: Read) -> Typed:
     new = node.args.get("replacement")
     if not isinstance(new, exp.Literal) or not new.is_string or len(new.name) > LONGEST or "\0" in new.name:
         raise BadQuestion(f"{shown(node)}: as in REPLACE(x, 'old', 'new'), with constants")
-    return Typed(
-        exp.Replace(this=value.sql, expression=exp.Literal.string(old), replacement=new.copy()), Type.TEXT
-    )
+    times = -(-len(new.name) // len(old))
+    if times > MOST_TIMES:
+        raise BadQuestion(f"{shown(node)}: what stands instead is at most {MOST_TIMES} times as long")
+    if times > 1:
+        value = _short(value, LONG // times)
+    sql = exp.Replace(this=value.sql, expression=exp.Literal.string(old), replacement=new.copy())
+    return Typed(sql, Type.TEXT, size=value.size * max(times, 1))
 
 
 def _place(node: exp.StrPosition, read: Read) -> Typed:
@@ -134,19 +153,22 @@ def _truth(sql: exp.Expr) -> Typed:
 
 def _joined(node: exp.Concat, read: Read) -> Typed:
     """CONCAT, which leaves out what is NULL."""
-    parts = [text(each, read, node).sql for each in node.expressions]
+    parts = [text(each, read, node) for each in node.expressions]
     empty = exp.Literal.string("")
-    known: list[exp.Expr] = [exp.Coalesce(this=part, expressions=[empty.copy()]) for part in parts]
-    return Typed(reduce(_beside, known), Type.TEXT)
+    return reduce(
+        _beside, [replace(p, sql=exp.Coalesce(this=p.sql, expressions=[empty.copy()])) for p in parts]
+    )
 
 
-def _beside(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=exp.DPipe(this=one, expression=other))
+def _beside(one: Typed, other: Typed) -> Typed:
+    one, other = _short(one, LONG, COLUMN), _short(other, LONG, COLUMN)
+    sql = exp.Paren(this=exp.DPipe(this=one.sql, expression=other.sql))
+    return Typed(sql, Type.TEXT, size=one.size + other.size)
 
 
 def _appended(node: exp.DPipe, read: Read) -> Typed:
     """a || b, which is NULL where one is."""
-    return Typed(_beside(text(node.this, read, node).sql, text(node.expression, read, node).sql), Type.TEXT)
+    return _beside(text(node.this, read, node), text(node.expression, read, node))
 
 
 def _pattern(node: exp.Expr, read: Read) -> Typed:
