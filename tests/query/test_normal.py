@@ -225,7 +225,7 @@ def varied(sql: str, entropy: Keyed) -> str:
 def test_questions_of_one_key_have_the_same_exact_totals(known: dict[str, Schema], tables: Tables) -> None:
     """Random questions and random changes of them, on a table of traps: NULL, NaN, infinities, halves, 2⁶²."""
     questions, entropy, equal = Questions("normal"), Keyed("normal"), 0
-    for _ in range(450):
+    for _ in range(600):
         sql = questions.made("question").removeprefix("SELECT ")
         other = varied(sql, entropy)
         for _ in range(entropy.bits(1)):
