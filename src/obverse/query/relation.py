@@ -29,8 +29,8 @@ class Field:
     """One column of a relation: how a question calls it, what it is, and the declared column it comes from.
 
     `owner` says that it is the very column of whose a row is; where that follows along foreign keys alone it is
-    `implied`, and the column that points along them is `owned`: each of its values is one person's. `weight` is how many
-    nodes an engine makes of it: what a subquery computes is written wherever it is named.
+    `implied`, and the column that points along them is `owned`: each of its values is one person's. `weight` is how
+    many nodes an engine makes of it: what a subquery computes is written wherever it is named.
     """
 
     name: str
