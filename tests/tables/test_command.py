@@ -89,13 +89,25 @@ def test_what_left_before_is_counted_in_without_being_named(folder, capsys):
     assert main(["tabulate", "people.toml", "--by", "town"]) == 0
     assert "earlier" not in capsys.readouterr().out
     assert main(["tabulate", "people.toml", "--by", "town,job title"]) == 0
-    assert "protected together with 1 earlier tables" in capsys.readouterr().out
+    assert "protected together with 1 earlier table" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--by", "nothing"], ["--by", "town", "--dominance", "most"], ["--by", "town", "--protect", "private"]],
+    [
+        ["--by", "nothing"],
+        ["--by", "town", "--dominance", "most"],
+        ["--by", "town", "--protect", "private"],
+        ["--by", "town", "--ladder", "towns.csv"],
+    ],
 )
 def test_a_wrong_request_is_refused_with_a_reason(folder, capsys, wrong):
     assert main(["tabulate", "people.toml", *wrong]) > 0
     assert capsys.readouterr().err.startswith("obverse: ")
+
+
+@pytest.mark.parametrize("option", ["-p", "--epsilon", "--variance"])
+def test_a_share_by_nothing_is_no_number(folder, capsys, option):
+    with pytest.raises(SystemExit) as stopped:
+        main(["tabulate", "people.toml", "--by", "town", option, "1/0"])
+    assert stopped.value.code == 2 and "1/0 is no number" in capsys.readouterr().err

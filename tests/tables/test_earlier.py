@@ -9,6 +9,7 @@ import pytest
 
 from obverse.curator.curator import open_settings
 from obverse.data.hierarchy import from_rows
+from obverse.data.schema import Column, Schema, Type
 from obverse.errors import BadParameter, Withheld
 from obverse.noise.entropy import Keyed
 from obverse.release import Terms
@@ -156,3 +157,40 @@ def test_columns_that_tell_nothing_more_are_left_out(door):
     door.release(Tabulate("people", by=("pet", "band"), protect=Suppress(2)))
     (part,) = door.release(Tabulate("people", by=("band",), protect=Suppress(2))).plan.shape.published
     assert part.by == ("band",)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e12])
+def test_amounts_of_any_size_are_protected_together(memory, scale):
+    """Sums of floats differ in their last digits from table to table, and millions by more than a programme's grain."""
+    generator = np.random.default_rng(0)
+    rows = {
+        name: generator.choice(list(values), 200)
+        for name, values in (("a", "stuvwx"), ("b", "klmn"), ("c", "xyz"))
+    }
+    data = memory(firms=pa.table({**rows, "m": generator.pareto(1, 200) * scale}))
+    columns = (*(Column(name, Type.TEXT) for name in rows), Column("m", Type.REAL, low=Fraction(0)))
+    plans = [
+        Tabulate("firms", by=by, measure="m", protect=Suppress(4)).plan(
+            {"firms": Schema("firms", "none", columns)}, Terms()
+        )
+        for by in (("a", "b"), ("b", "c"))
+    ]
+    first = plans[0].run(data, Keyed("t"))
+    second = plans[1].after([plans[0].pack(first)], "1").run(data, Keyed("t"))
+    totals = read(Reading("firms", tuple(d for p in plans for d in p.shape.dimensions)[:2], "m"), data)
+    low, high = ranges(knowledge(totals.dimensions, ("m",), [cells(first, "m")]).system)
+    marks = [sum(map(bool, table["mark"].to_pylist())) for table in (first, second)]
+    assert marks[0] > 0 and ((high - low).ravel() > 1e-3 * scale).sum() == marks[0]
+
+
+def test_weighted_counts_are_no_whole_numbers(memory):
+    """Rounded each by itself they would not add up, and no second table would agree with the first."""
+    rows = pa.table({"a": ["x", "x", "y", "y"] * 5, "b": ["k", "l"] * 10, "w": [1.25, 2.25, 3.5, 0.3] * 5})
+    columns = (Column("a", Type.TEXT), Column("b", Type.TEXT), Column("w", Type.REAL, low=Fraction(0)))
+    plans = [
+        Tabulate("t", by=by, weight="w").plan({"t": Schema("t", "none", columns)}, Terms())
+        for by in (("a",), ("a", "b"))
+    ]
+    first = plans[0].run(memory(t=rows), Keyed("t"))
+    second = plans[1].after([plans[0].pack(first)], "1").run(memory(t=rows), Keyed("t"))
+    assert first["value"].to_pylist() == pytest.approx([17.5, 19.0, 36.5]) and second["value"].null_count == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obverse.cli import models
-from obverse.cli.options import account, found
+from obverse.cli.options import account, found, fraction
 from obverse.cli.progress import Progress
 from obverse.errors import BadParameter, Withheld
 
@@ -79,7 +79,7 @@ def _labels(group: Group) -> None:
     )
     group.add_argument("--relaxed", action="store_true", help="equal rows may part: less is lost")
     group.add_argument("--target", help="a column that somebody will predict from the release")
-    group.add_argument("--care", type=Fraction, default=Fraction(1), help="how much cuts care for it (1)")
+    group.add_argument("--care", type=fraction, default=Fraction(1), help="how much cuts care for it (1)")
     group.add_argument(
         "--weight",
         action="append",
@@ -120,8 +120,8 @@ def _others(group: Group) -> None:
 
 
 def _private(group: Group) -> None:
-    group.add_argument("--epsilon", type=Fraction, help="sample the rows and show only large classes")
-    group.add_argument("--delta", type=Fraction, default=Fraction(1, 10**6), help="its δ (1/1000000)")
+    group.add_argument("--epsilon", type=fraction, help="sample the rows and show only large classes")
+    group.add_argument("--delta", type=fraction, default=Fraction(1, 10**6), help="its δ (1/1000000)")
     group.add_argument(
         "--step",
         action="append",

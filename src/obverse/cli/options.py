@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,14 @@ def settings(parser: ArgumentParser) -> None:
         metavar="FILE",
         help=f"the settings file (else $OBVERSE_SETTINGS, {DEFAULT}, or the only .toml here that declares tables)",
     )
+
+
+def fraction(text: str) -> Fraction:
+    """A number as it is written, such as 0.1 or 1/3."""
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ArgumentTypeError(f"{text} is no number: write it such as 0.1 or 1/3") from None
 
 
 def account(parser: ArgumentParser) -> None:

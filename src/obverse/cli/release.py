@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
-from obverse.cli.options import account, found, settings
+from obverse.cli.options import account, found, fraction, settings
 from obverse.cli.progress import Progress
 from obverse.errors import BadParameter
 
@@ -34,10 +33,10 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("table", nargs="?", help="the table, or table.column")
     parser.add_argument("columns", nargs="?", default="", help="its columns, with commas between")
     parser.add_argument(
-        "--epsilon", type=Fraction, metavar="ε", help="what it may cost (else the policy's default)"
+        "--epsilon", type=fraction, metavar="ε", help="what it may cost (else the policy's default)"
     )
     parser.add_argument("--name", help="what it is called (else after its table and columns)")
-    parser.add_argument("--step", type=Fraction, metavar="WIDTH", help="how wide a cell of a number is")
+    parser.add_argument("--step", type=fraction, metavar="WIDTH", help="how wide a cell of a number is")
     settings(parser)
     account(parser)
 

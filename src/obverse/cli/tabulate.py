@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from obverse.cli.models import listed
-from obverse.cli.options import account, found
+from obverse.cli.options import account, found, fraction
 from obverse.cli.progress import Progress
 from obverse.errors import BadParameter
 
@@ -72,12 +72,12 @@ def _protections(group: Group) -> None:
     group.add_argument(
         "--dominance", metavar="N,K", help="hide where the N largest have more than the share K"
     )
-    group.add_argument("-p", type=Fraction, help="hide where the largest can be told to within this share")
+    group.add_argument("-p", type=fraction, help="hide where the largest can be told to within this share")
     group.add_argument("--base", type=int, default=5, help="round to multiples of this (5)")
     group.add_argument("--how", default="controlled", choices=("controlled", "random", "conventional"))
-    group.add_argument("--variance", type=Fraction, default=Fraction(2), help="of the cell key's noise (2)")
-    group.add_argument("--epsilon", type=Fraction, help="of a private table (else the policy's)")
-    group.add_argument("--delta", type=Fraction, help="of a private table: Gaussian noise instead of Laplace")
+    group.add_argument("--variance", type=fraction, default=Fraction(2), help="of the cell key's noise (2)")
+    group.add_argument("--epsilon", type=fraction, help="of a private table (else the policy's)")
+    group.add_argument("--delta", type=fraction, help="of a private table: Gaussian noise instead of Laplace")
 
 
 def _others(group: Group) -> None:
@@ -136,7 +136,7 @@ def run(args: Namespace) -> int:
         *(f"{a.name}: ± {a.margin:g} ({a.note})" for a in release.accuracy),
     ]
     before = len(cast("TabulatePlan", release.plan).shape.published)
-    told += [f"protected together with {before} earlier tables"] if before else []
+    told += [f"protected together with {before} earlier table{'s' * (before > 1)}"] if before else []
     told += [NOTE] if any(release.value["mark"].to_pylist()) else []
     print(
         "\n".join(["", *told, f"receipt: {release.receipt.number}"]),
@@ -149,7 +149,9 @@ def _request(args: Namespace, table: str) -> Tabulate:
     from obverse.data.hierarchy import from_csv
     from obverse.tables.tabulate import Tabulate
 
-    ladders = dict(part.partition("=")[::2] for part in args.ladder)
+    if alone := [part for part in args.ladder if "=" not in part]:
+        raise BadParameter(f"--ladder is a column and a file, such as town=towns.csv, not {alone[0]}")
+    ladders = dict(part.split("=", 1) for part in args.ladder)
     return Tabulate(
         table,
         by=tuple(listed(part) or () for part in args.by),

@@ -12,13 +12,27 @@ from obverse.tables.propagate import propagate
 
 NEAR = 1e-6
 UNBOUNDED = 1e9
+LARGEST = 1e4
+TINY = 1e-300
 
 
 def ranges(system: System, targets: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The least and most each target cell can be; cells that are no target may come out wider than they are.
 
-    Where all numbers are whole the ends are rounded inwards, and what follows from that is followed.
+    Where all numbers are whole the ends are rounded inwards, and what follows from that is followed; others are
+    counted in a unit in which the programme's tolerances are small, be they millionths or billions.
     """
+    unit = 1.0 if system.whole else max(_largest(system) / LARGEST, TINY)
+    low, high = _ranges(system.scaled(unit), targets)
+    return low * unit, high * unit
+
+
+def _largest(system: System) -> float:
+    ends = np.abs(np.concatenate([system.least, system.most, system.low, system.high]))
+    return float(ends[np.isfinite(ends)].max(initial=0.0))
+
+
+def _ranges(system: System, targets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     tight = propagate(system)
     wanted = np.ones(len(system.low), bool) if targets is None else targets
     low, high = tight.low.copy(), tight.high.copy()

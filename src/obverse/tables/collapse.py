@@ -56,8 +56,7 @@ class Collapse(Exact):
         above = [_above(d, cut) for d, cut in zip(totals.dimensions, cuts, strict=True)]
         lines = np.zeros(people.shape, bool)
         lines[np.ix_(*above)] = True
-        whole = shape.whole or shape.measure is None
-        value = np.rint(totals.value).astype(np.int64) if whole else totals.value
+        value = shape.figures(totals.value)
         return Protected(value, np.full(value.shape, "", dtype=object), lines)
 
 

@@ -143,8 +143,9 @@ def hold(promise: Suppress, shape: Shape, totals: Totals, value: pa.Table, withi
     wide = replace(shape, dimensions=totals.dimensions, by=())
     pattern = promise.pattern(wide, totals)
     told = (*shape.published, cells(value, shape.name, within=within))
-    system = knowledge(totals.dimensions, measures(wide), told, bounds(wide, totals)).system
-    if Check(replace(pattern, system=system), pattern.start).gaps():
+    around = bounds(wide, totals)
+    known = knowledge(totals.dimensions, measures(wide), told, around, whole=wide.whole)
+    if Check(replace(pattern, system=known.system).scaled(), pattern.start).gaps():
         raise Withheld(
             "this table would tell of cells that an earlier one hid: hide small cells here too (Suppress), "
             "or ask for a private table"

@@ -40,6 +40,16 @@ class System:
     def bounded(self, low: Numbers, high: Numbers) -> System:
         return replace(self, low=low, high=high)
 
+    def scaled(self, unit: float) -> System:
+        """The same in another unit: every number of it so many times smaller."""
+        return replace(
+            self,
+            least=self.least / unit,
+            most=self.most / unit,
+            low=self.low / unit,
+            high=self.high / unit,
+        )
+
     def rows(self, keep: np.ndarray, columns: np.ndarray) -> System:
         """The chosen rows over the chosen columns; what the other columns add must be fixed and is moved across."""
         place = np.full(len(self.low), -1)

@@ -23,6 +23,7 @@ from obverse.tables.suppress import suppress
 SMALLEST = 3
 SHARE = Fraction(15, 100)
 HIDDEN = "c"
+LEFT = 1 - 1e-6  # of a range that floats may have made too wide
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,12 @@ class Suppress(Exact):
         return syntactic(*rules, ("secondary", "no sum narrows a hidden cell below its protection interval"))
 
     def protect(self, shape: Shape, totals: Totals, entropy: Entropy) -> Protected:
-        pattern = self.pattern(shape, totals)
+        pattern = self.pattern(shape, totals).scaled()
         first = len(pattern.truth) - totals.value.size
-        alone = [insiders(totals.dimensions, each, totals.value, first) for each in totals.alone]
+        parts = pattern.truth[first:].reshape(totals.value.shape)
+        alone = [insiders(totals.dimensions, each, parts, first) for each in totals.alone]
         hidden = guarded(pattern, suppress(pattern), list(chain(*alone)))
-        value = np.rint(totals.value).astype(np.int64) if shape.measure is None else totals.value
+        value = shape.figures(totals.value)
         cells = hidden[-value.size :].reshape(value.shape)
         return Protected(value, np.where(cells, HIDDEN, "").astype(object))
 
@@ -96,7 +98,8 @@ class Suppress(Exact):
         to 1 more the more of the total it holds.
         """
         names = measures(shape)
-        known = knowledge(totals.dimensions, names, shape.published, bounds(shape, totals))
+        around = bounds(shape, totals)
+        known = knowledge(totals.dimensions, names, shape.published, around, whole=shape.whole)
         visible = shown(totals.dimensions, shape.by)
         own = np.zeros(len(known.system.low), bool)
         own[known.block(shape.name)] = True
@@ -115,8 +118,9 @@ class Suppress(Exact):
         before = primary & ~here & spread(shown(totals.dimensions, [part.by for part in shape.published]))
         if before.any():
             low, high = ranges(known.system, before)
-            up = np.where(before, np.minimum(up, high - truth), up)
-            down = np.where(before, np.minimum(down, truth - low), down)
+            left = 1.0 if shape.whole else LEFT
+            up = np.where(before, np.minimum(up, (high - truth) * left), up)
+            down = np.where(before, np.minimum(down, (truth - low) * left), down)
             before &= (up > 0) | (down > 0)
         free = ~here
         return Pattern(

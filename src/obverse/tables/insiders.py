@@ -96,8 +96,8 @@ class Routes:
             try:
                 ways.append(self._way(Gap(cell, sign, amount), told))
             except Withheld:
-                # An earlier table may have told them already; what is shown here for the first time must not.
-                if not self.pattern.free[cell]:
+                # Earlier tables may leave no more room. A number of people is shown nevertheless, an amount is not.
+                if not (self.pattern.free[cell] or self.pattern.system.whole):
                     raise
 
     def _met(self, way: np.ndarray, cell: int) -> list[int]:

@@ -16,6 +16,7 @@ from obverse.tables.polytope import Polytope
 
 NEAR = 1e-6
 FAR = 1e9
+LARGEST = 1e3
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,6 +58,19 @@ class Pattern:
         """How far each primary cell must be able to go; 0 for the others."""
         return np.where(self.primary, self.up if sign > 0 else self.down, 0.0)
 
+    def scaled(self) -> Pattern:
+        """The same in a unit in which the largest need is a thousand: then the tolerances of programmes are small."""
+        unit = max(self.up.max(initial=0.0), self.down.max(initial=0.0)) / LARGEST
+        if self.system.whole or unit == 0:
+            return self
+        return replace(
+            self,
+            system=self.system.scaled(unit),
+            truth=self.truth / unit,
+            up=self.up / unit,
+            down=self.down / unit,
+        )
+
     def moves(self, hidden: np.ndarray) -> System:
         """The same system about how far cells are from the truth: 0 is a solution."""
         system = self.system
@@ -65,8 +79,8 @@ class Pattern:
         )
         return replace(
             system,
-            least=system.least - there,
-            most=system.most - there,
+            least=np.minimum(system.least - there, 0.0),  # sums of floats differ in their last digits
+            most=np.maximum(system.most - there, 0.0),
             low=np.where(hidden, -self.room(-1), 0.0),
             high=np.where(hidden, self.room(1), 0.0),
             whole=False,

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from obverse.data.schema import Schema
+from obverse.data.schema import Schema, Type
 from obverse.data.table import Tables
 from obverse.errors import BadParameter
 from obverse.noise.entropy import Entropy
@@ -51,6 +51,17 @@ class Shape:
         ends = (column.low, column.high) if column is not None else OPEN
         low, high = (end if isinstance(end, (int, Fraction)) else None for end in ends)
         return low, high
+
+    @property
+    def integral(self) -> bool:
+        """Whether cells are whole numbers: counts, or sums of whole numbers of rows."""
+        named = [self.schema.column(name) for name in (self.measure, self.weight) if name is not None]
+        ends = [end for bounds in self.bounds for end in bounds if end is not None]
+        return all(column.type is Type.INTEGER for column in named) and all(end % 1 == 0 for end in ends)
+
+    def figures(self, value: np.ndarray) -> np.ndarray:
+        """The values as they are shown: whole numbers where they are."""
+        return np.rint(value).astype(np.int64) if self.integral else value
 
     @property
     def whole(self) -> bool:

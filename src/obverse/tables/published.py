@@ -118,8 +118,13 @@ def knowledge(
     measures: Sequence[str],
     published: Iterable[Published] = (),
     bounds: tuple[float, float] | None = None,
+    *,
+    whole: bool | None = None,
 ) -> Knowledge:
-    """Margins, facts, and where there are `bounds` of a person's amount, what a count says about a total."""
+    """Margins, facts, and where there are `bounds` of a person's amount, what a count says about a total.
+
+    Cells are `whole` numbers if nothing but counts is known, unless they are weighted.
+    """
     sizes = shape(dimensions)
     one = margins(dimensions)
     many = prod(sizes)
@@ -149,7 +154,7 @@ def knowledge(
         most=np.concatenate([*(part.most for part in parts), [r[3] for r in rows]]),
         low=np.zeros(many * len(measures)),
         high=np.full(many * len(measures), inf),
-        whole=tuple(measures) == (COUNT,),
+        whole=tuple(measures) == (COUNT,) if whole is None else whole,
     )
     return Knowledge(tuple(dimensions), tuple(measures), system)
 

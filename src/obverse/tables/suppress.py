@@ -49,9 +49,11 @@ def complete(pattern: Pattern, hidden: np.ndarray) -> np.ndarray:
     hidden = hidden.copy()
     carrier = None
     while found := Check(pattern, hidden).gaps():
-        carrier = carrier or Carrier(pattern)
+        carrier, before = carrier or Carrier(pattern), hidden.sum()
         for gap in found:
             hidden |= carrier.carry(gap, np.where(hidden, 0.0, pattern.weight))
+        if hidden.sum() == before:
+            raise Withheld(HOPELESS)
     return hidden
 
 
