@@ -49,25 +49,40 @@ def _browse(page, *options):
     return ran.stdout.decode()
 
 
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory):
-    """Fifteen columns with names as long as most have, half of them of no role, released as they are."""
-    drawn, folder = np.random.default_rng(5), tmp_path_factory.mktemp("wide")
-    names = [f"marital-status-{i}" for i in range(15)]
+def _released_as_it_is(folder, names):
+    """So many columns, half of them of no role, held against others too."""
+    drawn = np.random.default_rng(5)
     table = pa.table({name: drawn.integers(0, 4 + 9 * i, 1200) for i, name in enumerate(names)})
     for name, part in (("people", table.slice(0, 600)), ("others", table.slice(600))):
         pa.csv.write_csv(part, folder / f"{name}.csv")
     known = against(
-        folder / "people.csv", control=folder / "others.csv", quasi=names[:6], sensitive=names[6:8]
+        folder / "people.csv",
+        control=folder / "others.csv",
+        quasi=tuple(names[:6]),
+        sensitive=tuple(names[6:8]),
     )
-    return examine(folder / "people.csv", known, Said(command=f"obverse attack {' '.join(names[:8])}"))
+    said = Said(
+        command=f"obverse attack people.csv --quasi {','.join(names[:6])} --sensitive {','.join(names[6:8])}"
+    )
+    return examine(folder / "people.csv", known, said)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Names as long as most have, and names as long as a question of a survey."""
+    long = "the answer to question {} of the national household survey of 2026"
+    names = {"wide": "marital-status-{}", "survey": long}
+    return {
+        kind: _released_as_it_is(tmp_path_factory.mktemp(kind), [name.format(i) for i in range(15)])
+        for kind, name in names.items()
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["copy", "fresh", "banded", "wide"])
+@pytest.mark.parametrize("name", ["copy", "fresh", "banded", "wide", "survey"])
 def test_it_prints_on_one_page(reports, wide, name, tmp_path):
     page = tmp_path / "page.html"
-    page.write_text({**reports, "wide": wide}[name].html(curator=True))
+    page.write_text({**reports, **wide}[name].html(curator=True))
     _browse(page, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'page.pdf'}")
     pages = re.findall(
         rb"/Type\s*/Pages.*?/Count (\d+)|/Count (\d+)", (tmp_path / "page.pdf").read_bytes(), re.S
@@ -106,6 +121,11 @@ def test_it_says_all_that_a_steward_needs(reports):
     ):
         assert said in page, said
     assert page.count("<svg") == 5 and "aria-label" in page and "<th scope=row>" in page
+
+
+def test_a_long_name_is_told_by_its_beginning_and_its_end(wide):
+    page = wide["survey"].html(curator=True)
+    assert re.search(r"the answer to question \d+ of the national \w*…ey of 2026", page)
 
 
 def test_no_colour_carries_meaning_alone(reports):

@@ -20,7 +20,7 @@ from obverse.attack.base import Game, View, shuffle
 from obverse.attack.mixed import shared
 from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, World
-from obverse.evaluate.tried import THRESHOLD, few
+from obverse.evaluate.tried import THRESHOLD, few, short
 from obverse.noise.entropy import Keyed
 
 BUDGET = 16, 6, 4  # changes tried alone, then pairs, then threes
@@ -117,13 +117,13 @@ def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
     for name in sorted(release.column_names, key=lambda name: -_entropy(release[name])):
         if name in plain or (name in known.sensitive and not _identifying(release[name])):
             continue
-        yield _Change(f"leave out {name}", (name,))
+        yield _Change(f"leave out {short(name)}", (name,))
         if name in known.sensitive:
             continue  # in bands it could not be held against what is true
         cells = release[name]
         if pa.types.is_date(cells.type) or pa.types.is_timestamp(cells.type):
-            yield _Change(f"put {name} into years", (name,), years=1)
-            yield _Change(f"put {name} into decades", (name,), years=10)
+            yield _Change(f"put {short(name)} into years", (name,), years=1)
+            yield _Change(f"put {short(name)} into decades", (name,), years=10)
         if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
             continue
         ends = pc.min_max(cells).as_py()
@@ -131,7 +131,7 @@ def _changes(release: pa.Table, known: Held) -> Iterator[_Change]:
             continue
         for bands in (20, 5):
             width = _round((ends["max"] - ends["min"]) / bands)
-            yield _Change(f"put {name} into bands of {width:g}", (name,), width)
+            yield _Change(f"put {short(name)} into bands of {width:g}", (name,), width)
 
 
 def _identifying(cells: pa.ChunkedArray) -> bool:

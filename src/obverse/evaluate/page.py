@@ -71,6 +71,7 @@ svg { width: 180px; height: 18px; display: block }
   .verdict .word { font-size: 12.5pt }
   code { font-size: 6.4pt }
   section, tr { break-inside: avoid }
+  .dense { zoom: .8 }
   .threat { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden }
   svg { width: 130px; height: 14px }
 }

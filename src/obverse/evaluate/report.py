@@ -6,6 +6,7 @@ Two copies are made from the same figures: the curator's names the rows that are
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
@@ -19,7 +20,7 @@ from obverse.evaluate.exposed import Exposed
 from obverse.evaluate.fixes import Search
 from obverse.evaluate.page import LEGEND, STYLE
 from obverse.evaluate.risk import QUESTIONS, Assessment
-from obverse.evaluate.tried import Tried, Word, few
+from obverse.evaluate.tried import Tried, Word, few, short
 
 NAMES = {
     "Closest": "Nearer to the release than to strangers",
@@ -33,6 +34,7 @@ NAMES = {
     "Naming": "The one person a row allows",
     "SinglingOut": "Three columns as a description",
 }
+LONG = 6_000  # characters, from which a page is set in smaller print
 SIGNS: dict[Word, str] = {"low": "●", "unclear": "◐", "high": "■"}
 
 
@@ -128,10 +130,7 @@ class Report:
         copy = (
             "Curator’s copy: names rows of the true table. Do not pass on." if curator else "Copy to pass on."
         )
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>Risk report: {escape(self.about.file)}</title><style>{STYLE}</style></head><body><main>"
+        page = (
             f"<header><p class=kind>Obverse risk report · {copy}</p>"
             f"<h1>{escape(self.about.file)}</h1>"
             f'<section class="verdict {worst}"><p class=word>{SIGNS[worst]} {verdict}</p>'
@@ -139,7 +138,13 @@ class Report:
             f"{self._attacks()}{self._questions()}"
             f"<div class=two><div>{self._fixes()}{self._untried()}{self._repeat()}</div>"
             f"<div>{self._exposed(curator)}{self._unique() if curator else ''}{self._controls()}</div></div>"
-            f"</main></body></html>"
+        )
+        dense = " class=dense" if len(re.sub(r"<[^>]*>", "", page)) > LONG else ""
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>Risk report: {escape(self.about.file)}</title><style>{STYLE}</style></head>"
+            f"<body><main{dense}>{page}</main></body></html>"
         )
 
     def _attacks(self) -> str:
@@ -208,7 +213,7 @@ class Report:
             body = "<p>No attack was right about a record.</p>"
         else:
             rows = "".join(
-                f"<tr><td>{escape(', '.join(columns))}</td><td>{', '.join(f'{row + 1:,}' for row in found)}</td>"
+                f"<tr><td>{escape(few(columns))}</td><td>{', '.join(f'{row + 1:,}' for row in found)}</td>"
                 f"<td>{attacks}</td></tr>"
                 for (columns, attacks), found in _together(self.exposed).items()
             )
@@ -341,13 +346,13 @@ def _others(inference: Tried | None) -> Answer:
     return Answer(
         question,
         "Yes, as any true table does" if learned else "Not by what was tried",
-        f"The {inference.about or 'secret'} of people who are not in it is inferred right for "
+        f"The {short(inference.about) or 'secret'} of people who are not in it is inferred right for "
         f"{_percent(control.share)}, where a guess gets {_percent(inference.evidence.baseline)}.",
     )
 
 
 def _name(each: Tried) -> str:
-    return f"{NAMES.get(each.evidence.attack, each.evidence.attack)} {each.about}".strip()
+    return f"{NAMES.get(each.evidence.attack, each.evidence.attack)} {short(each.about)}".strip()
 
 
 def _percent(share: float) -> str:

@@ -34,6 +34,15 @@ class Tried:
         return "high" if low > threshold else "low" if high <= threshold else "unclear"
 
 
+def short(name: str, most: int = 56) -> str:
+    """A name as long as a page bears: of a longer one its beginning and its end.
+
+    >>> short("how often did you go to a doctor in the last twelve months", most=30)
+    'how often did you g…lve months'
+    """
+    return name if len(name) <= most else f"{name[: most - 11]}…{name[-10:]}"
+
+
 def few(names: Sequence[str], most: int = 6) -> str:
     """Names with commas; of more than a reader takes in, the first and how many others.
 
@@ -41,5 +50,5 @@ def few(names: Sequence[str], most: int = 6) -> str:
     'age, sex and 2 others'
     """
     if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+        return ", ".join(map(short, names))
+    return f"{', '.join(map(short, names[: most - 1]))} and {len(names) - most + 1} others"
