@@ -147,6 +147,18 @@ def test_what_a_stranger_types_wrong_is_told(folder, capsys):
         (["--apply", "people.toml"], "no saved recoding"),
         (["--table", "peple"], "there is no table peple"),
         (["--relaxed", "--recoding", "done.sql"], "no SELECT can"),
+        (["-k", "99999999999999999999"], "between 1 and 1,000,000,000"),
+        (["--population", "people.csv", "--k-map", "0"], "between 1 and"),
+        (["--sensitive", "illness", "-l", "inf"], "between 1 and"),
+        (["--sensitive", "illness", "-l", "1e12"], "between 1 and"),
+        (["--sensitive", "name", "-l", "2"], "name is an identifier"),
+        (["--target", "name"], "name is an identifier"),
+        (["--weight", "age=1e400"], "needs a number"),
+        (["--rule", "beta", "illness", "1e400"], "needs a number"),
+        (["--change", "top", "age", "1/3"], "needs a whole number"),
+        (["--page", "nowhere/page.md"], "there is no folder nowhere"),
+        (["--recoding", "nowhere/done.json"], "there is no folder nowhere"),
+        (["--recoding", "trees"], "no file that could be written"),
     ):
         assert main(["anonymise", "people.toml", *wrong, "-o", "public.csv"]) > 1, wrong
         error = capsys.readouterr().err

@@ -30,6 +30,7 @@ from obverse.errors import BadParameter, BadQuestion
 from obverse.noise.entropy import Entropy
 from obverse.release import Accuracy, Kind, Syntactic, Terms
 
+MOST = 10**9
 HOWS: tuple[How, ...] = ("mondrian", "lattice", "local", "members", "mdav")
 
 
@@ -71,8 +72,9 @@ class Anonymise:
     bear: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.k < 1 or int(self.k) != self.k:
-            raise BadParameter(f"k is a whole number, at least 1, not {self.k}")
+        if not 1 <= self.k <= MOST or int(self.k) != self.k or not 1 <= self.k_map <= MOST:
+            wrong = self.k_map if 1 <= self.k <= MOST and int(self.k) == self.k else self.k
+            raise BadParameter(f"k is a whole number between 1 and {MOST:,}, not {wrong}")
         if self.how not in HOWS:
             raise BadParameter(f"{self.how} is no way to anonymise; there are {', '.join(HOWS)}")
         if not 0 <= self.suppress <= 1:
@@ -103,9 +105,10 @@ class Anonymise:
             )
         quasi, sensitive = self._roles(schema)
         rules = self._rules(sensitive)
-        named = [*(rule.column for rule in rules), *(name for name, _ in self.weights)]
-        for name in [*named, *([self.target] if self.target else [])]:
-            schema.column(name)
+        changed = {each.column for each in self.changes}
+        for name in (*(rule.column for rule in rules), *sensitive, *([self.target] if self.target else [])):
+            if schema.column(name).role is Role.IDENTIFIER and name not in changed:
+                raise BadParameter(f"{name} is an identifier, which does not leave: name another column")
         for each in self.changes:
             each.fits(schema.column(each.column))
         used = tuple(name for name in sensitive if any(rule.column == name for rule in rules))

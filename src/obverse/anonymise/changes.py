@@ -64,6 +64,12 @@ class Change:
         """Refuses a change that the column's type does not allow, or a key that could be tried."""
         if self.what in ("top", "bottom", "round") and column.type not in (Type.INTEGER, Type.REAL):
             raise BadParameter(f"{self.column} has no numbers to {self.what}")
+        if (
+            self.what in ("top", "bottom", "round")
+            and column.type is Type.INTEGER
+            and self.at.denominator != 1
+        ):
+            raise BadParameter(f"{self.what} of {self.column} needs a whole number, not {self.at}")
         if self.what == "hash":
             secret(self.key)
 

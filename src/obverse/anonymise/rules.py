@@ -25,6 +25,7 @@ Distance = Literal["equal", "rank", "value", "tree"]
 KINDS: tuple[Kind, ...] = ("distinct", "entropy", "recursive", "alpha", "t", "beta", "enhanced-beta", "delta")
 AT_LEAST = ("distinct", "entropy")
 SLACK = 1e-9
+MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Rule:
         if self.kind not in KINDS:
             raise BadParameter(f"{self.kind} is no privacy model; there are {', '.join(KINDS)}")
         least = {"distinct": 1, "entropy": 1, "recursive": 1}.get(self.kind, 0)
-        most = {"alpha": 1, "t": 1}.get(self.kind, float("inf"))
+        most = {"alpha": 1, "t": 1, "distinct": MOST, "entropy": MOST, "recursive": MOST}.get(
+            self.kind, float("inf")
+        )
         if not least <= self.at <= most:
             raise BadParameter(
                 f"{self.kind} of {self.column} must be between {least} and {most}, not {self.at}"

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from obverse.anonymise import check, files
+from obverse.anonymise.anonymise import MOST
 from obverse.anonymise.codes import as_dictionary, written
 from obverse.anonymise.measure import Figures, class_of_rows, measure
 from obverse.anonymise.reach import SHOWN, refuse_hopeless
@@ -47,8 +48,8 @@ class Recode:
     shuffle: bool = True
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise BadParameter(f"k is at least 1, not {self.k}")
+        if not 1 <= self.k <= MOST:
+            raise BadParameter(f"k is a whole number between 1 and {MOST:,}, not {self.k}")
 
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> RecodePlan:
         """All that will be done, from the schema and the recoding alone."""

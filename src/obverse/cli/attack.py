@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from obverse.cli.options import writable
 from obverse.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from obverse.evaluate.examine import Said, examine
     from obverse.evaluate.held import against
 
-    _writable(args)
+    writable(args.html, args.json)
     known = against(
         args.against,
         table=args.table,
@@ -98,15 +99,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {question:13} {word:8} {worst.evidence.risk:6.1%}  [{low:.1%}, {high:.1%}]")
     print(f"{page}, in {made.seconds:.0f} s")
     return 0
-
-
-def _writable(args: argparse.Namespace) -> None:
-    """Refuse pages that could not be written, before minutes are spent on them."""
-    from obverse.errors import BadSource
-
-    for page in (args.html, args.json):
-        if page and not Path(page).parent.is_dir():
-            raise BadSource(f"{page}: there is no folder {Path(page).parent}")
 
 
 def _released(args: argparse.Namespace) -> str | Released:

@@ -131,9 +131,19 @@ def _named(option: str, words: Sequence[str], known: tuple[str, ...]) -> dict[st
 
 def _fraction(option: str, text: str) -> Fraction:
     try:
-        return Fraction(text)
+        return amount(text)
     except (ValueError, ZeroDivisionError):
         raise BadParameter(f"{option} needs a number, not {text}") from None
+
+
+def amount(text: str) -> Fraction:
+    """A number that is not beyond all measure, such as 0.1 or 1/3."""
+    if "e" in text.lower() and abs(float(text)) > 1e15:
+        raise ValueError(text)
+    found = Fraction(text)
+    if abs(found) > 10**15:
+        raise ValueError(text)
+    return found
 
 
 def _whole(option: str, text: str) -> int:

@@ -53,6 +53,17 @@ def found(args: Namespace) -> Path:
     raise BadParameter(f"{which}; name one with --settings FILE, or write one with obverse draft")
 
 
+def writable(*files: str | None) -> None:
+    """Refuse files that could not be written, before anything is spent on them."""
+    from obverse.errors import BadSource
+
+    for file in files:
+        if file is not None and (not file or Path(file).is_dir()):
+            raise BadSource(f"{file or 'an empty name'} is no file that could be written")
+        if file and not Path(file).parent.is_dir():
+            raise BadSource(f"{file}: there is no folder {Path(file).parent}")
+
+
 def _declares_tables(file: Path) -> bool:
     try:
         return "\n[tables." in "\n" + file.read_text(encoding="utf-8")

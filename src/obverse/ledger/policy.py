@@ -137,6 +137,8 @@ def limits(epsilon: Number, delta: Number = 0, filter: Notion = "pure") -> Filte
 def over(limit: Filter, spent: Amounts, cost: int | None) -> str:
     """What is left of a limit, and that this is too much for it; `cost` is its pure ε in grains, if it has one."""
     left = f"has ε = {float(limit.remaining(spent)):.6g} left of {float(limit.epsilon):.6g}"
+    if cost is not None and limit.notion == "pure" and Fraction(cost, GRAIN) <= limit.remaining(spent):
+        return f"{left}, but too little δ for this, of {float(limit.delta):.6g} in all"
     if cost is not None:
         return f"{left}, and this costs {cost / GRAIN:.6g}"
     if limit.notion == "pure":
