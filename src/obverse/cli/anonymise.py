@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obverse.cli import models
-<<<<<<< HEAD
-from obverse.cli.options import account, found, fraction
-=======
-from obverse.cli.options import account, found, writable
->>>>>>> f003ff8 (What cannot be asked of anonymise is refused in a line, and before anything is charged)
+from obverse.cli.options import account, found, fraction, writable
 from obverse.cli.progress import Progress
 from obverse.errors import BadParameter, Withheld
 
@@ -83,13 +79,7 @@ def _labels(group: Group) -> None:
     )
     group.add_argument("--relaxed", action="store_true", help="equal rows may part: less is lost")
     group.add_argument("--target", help="a column that somebody will predict from the release")
-<<<<<<< HEAD
     group.add_argument("--care", type=fraction, default=Fraction(1), help="how much cuts care for it (1)")
-=======
-    group.add_argument(
-        "--care", type=models.amount, default=Fraction(1), help="how much cuts care for it (1)"
-    )
->>>>>>> f003ff8 (What cannot be asked of anonymise is refused in a line, and before anything is charged)
     group.add_argument(
         "--weight",
         action="append",
@@ -130,13 +120,8 @@ def _others(group: Group) -> None:
 
 
 def _private(group: Group) -> None:
-<<<<<<< HEAD
     group.add_argument("--epsilon", type=fraction, help="sample the rows and show only large classes")
     group.add_argument("--delta", type=fraction, default=Fraction(1, 10**6), help="its δ (1/1000000)")
-=======
-    group.add_argument("--epsilon", type=models.amount, help="sample the rows and show only large classes")
-    group.add_argument("--delta", type=models.amount, default=Fraction(1, 10**6), help="its δ (1/1000000)")
->>>>>>> f003ff8 (What cannot be asked of anonymise is refused in a line, and before anything is charged)
     group.add_argument(
         "--step",
         action="append",

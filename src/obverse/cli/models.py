@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from obverse.cli.options import fraction
 from obverse.errors import BadParameter
 
 if TYPE_CHECKING:
@@ -131,19 +132,9 @@ def _named(option: str, words: Sequence[str], known: tuple[str, ...]) -> dict[st
 
 def _fraction(option: str, text: str) -> Fraction:
     try:
-        return amount(text)
-    except (ValueError, ZeroDivisionError):
+        return fraction(text)
+    except ArgumentTypeError:
         raise BadParameter(f"{option} needs a number, not {text}") from None
-
-
-def amount(text: str) -> Fraction:
-    """A number that is not beyond all measure, such as 0.1 or 1/3."""
-    if "e" in text.lower() and abs(float(text)) > 1e15:
-        raise ValueError(text)
-    found = Fraction(text)
-    if abs(found) > 10**15:
-        raise ValueError(text)
-    return found
 
 
 def _whole(option: str, text: str) -> int:

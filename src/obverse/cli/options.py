@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from obverse.curator.curator import Curator
 
 DEFAULT = "obverse.toml"
+MOST = 10**15
 
 
 def settings(parser: ArgumentParser) -> None:
@@ -28,11 +29,14 @@ def settings(parser: ArgumentParser) -> None:
 
 
 def fraction(text: str) -> Fraction:
-    """A number as it is written, such as 0.1 or 1/3."""
+    """A number as it is written, such as 0.1 or 1/3; what is beyond 10¹⁵ is a slip."""
     try:
-        return Fraction(text)
+        found = Fraction(text) if abs(float(text.partition("/")[0])) < MOST else None
     except (ValueError, ZeroDivisionError):
-        raise ArgumentTypeError(f"{text} is no number: write it such as 0.1 or 1/3") from None
+        found = None
+    if found is None or abs(found) > MOST:
+        raise ArgumentTypeError(f"{text} is no number: write it such as 0.1 or 1/3")
+    return found
 
 
 def account(parser: ArgumentParser) -> None:
