@@ -33,7 +33,7 @@ def test_with_ample_epsilon_the_commonest_are_found_and_lists_keep_their_order(
         "sex, MODE(age), APPROX_TOP_K(age % 4, 3), QUANTILE_CONT(pay, [0.9, 0.1]), APPROX_QUANTILES(pay, 2)"
     )
     answer = (
-        Ask(f"DP-SELECT 300 {asked} FROM t GROUP BY sex")
+        Ask(f"DP-SELECT 1000 {asked} FROM t GROUP BY sex")
         .plan({"t": known}, Terms())
         .run(tables(MANY, known), Keyed("ample"))
     )

@@ -10,7 +10,17 @@ from sqlglot import exp
 
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
-from obverse.query.typed import Interval, Read, Typed, as_double, double, function, number, whole_domain
+from obverse.query.typed import (
+    Interval,
+    Read,
+    Typed,
+    as_double,
+    derived,
+    double,
+    function,
+    number,
+    whole_domain,
+)
 
 
 def constant(value: Fraction) -> Typed:
@@ -38,7 +48,7 @@ def _negative(node: exp.Neg, read: Read) -> Typed:
     if inner.literal and inner.interval:
         return constant(-inner.interval[0])
     interval = None if inner.interval is None else (-inner.interval[1], -inner.interval[0])
-    return real(exp.Neg(this=as_double(inner)), interval, inner.size, inner)
+    return derived(real(exp.Neg(this=as_double(inner)), interval, inner.size, inner), lambda x: -x, inner)
 
 
 def real(sql: exp.Expr, interval: Interval | None, size: float, *inputs: Typed) -> Typed:
@@ -72,7 +82,25 @@ def combined(node: exp.Binary, left: Typed, right: Typed) -> Typed:
     if left.interval is not None and right.interval is not None:
         interval = _INTERVALS[type(node)](left.interval, right.interval)
     size = left.size * right.size if isinstance(node, exp.Mul) else left.size + right.size
-    return real(type(node)(this=as_double(left), expression=as_double(right)), interval, size, left, right)
+    made = real(type(node)(this=as_double(left), expression=as_double(right)), interval, size, left, right)
+    return derived(made, _EXACT[type(node)], left, right)
+
+
+def _cut(x: int, y: int) -> int | None:
+    """x / y without what is behind the point."""
+    return None if not y else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def _rest(x: int, y: int) -> int | None:
+    whole = _cut(x, y)
+    return None if whole is None else x - y * whole
+
+
+_EXACT: dict[type[exp.Expr], Callable[..., int | None]] = {
+    exp.Add: lambda x, y: x + y,
+    exp.Sub: lambda x, y: x - y,
+    exp.Mul: lambda x, y: x * y,
+}
 
 
 def _products(a: Interval, b: Interval) -> Interval:
@@ -108,7 +136,8 @@ def _quotient(node: exp.Binary, read: Read) -> Typed:
     if interval is not None:
         interval = Fraction(floor(interval[0])), Fraction(ceil(interval[1]))
     domain = whole_domain(interval) if interval else None
-    return Typed(function("TRUNC", sql), Type.REAL, interval, domain, size=size)
+    made = Typed(function("TRUNC", sql), Type.REAL, interval, domain, size=size)
+    return derived(made, _cut, left, right)
 
 
 def _shrunk(left: Typed, right: Typed) -> float:
@@ -129,7 +158,7 @@ def _remainder(node: exp.Mod, read: Read) -> Typed:
     sql = exp.Mod(this=as_double(left), expression=exp.Nullif(this=as_double(right), expression=zero))
     whole = left.type is Type.INTEGER and right.type is Type.INTEGER
     domain = whole_domain(interval) if whole and interval is not None else None
-    return Typed(exp.Paren(this=sql), Type.REAL, interval, domain)
+    return derived(Typed(exp.Paren(this=sql), Type.REAL, interval, domain), _rest, left, right)
 
 
 ARITHMETIC: dict[type[exp.Expr], Callable[..., Typed]] = {

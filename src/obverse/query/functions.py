@@ -23,6 +23,7 @@ from obverse.query.typed import (
     Read,
     Typed,
     as_double,
+    derived,
     double,
     function,
     kept_finite,
@@ -62,7 +63,10 @@ def to_digits(value: Typed, digits: int, name: str = "ROUND") -> Typed:
     whole = _to_whole(name, Typed(_scaled(there, as_double(value), scale), Type.REAL, interval, size=size))
     interval = None if whole.interval is None else (whole.interval[0] / times, whole.interval[1] / times)
     size = value.size + float(1 / times) if max(size, value.size) < LARGEST[Type.REAL] else inf
-    return Typed(_scaled(back, whole.sql, scale), Type.REAL, interval, size=size)
+    made = Typed(_scaled(back, whole.sql, scale), Type.REAL, interval, size=size)
+    return (
+        made if digits > 0 else derived(made, lambda x: x * int(scale), whole)
+    )  # tens, hundreds, … are whole
 
 
 def _scaled(kind: type[exp.Binary], sql: exp.Expr, scale: Fraction) -> exp.Expr:
@@ -85,7 +89,12 @@ def _to_whole(name: str, inner: Typed) -> Typed:
         down, up = ends.get(name, (floor(low), ceil(high)))
         interval = Fraction(down), Fraction(up)
     domain = whole_domain(interval) if interval is not None else None
-    return Typed(function(name, as_double(inner)), Type.REAL, interval, domain, size=inner.size)
+    made = Typed(function(name, as_double(inner)), Type.REAL, interval, domain, size=inner.size)
+    return derived(made, lambda x: x, inner) if _whole_numbers(inner) else made
+
+
+def _whole_numbers(value: Typed) -> bool:
+    return value.domain is not None and all(type(each) is int for each in value.domain)
 
 
 def _absolute(node: exp.Abs, read: Read) -> Typed:
@@ -94,7 +103,8 @@ def _absolute(node: exp.Abs, read: Read) -> Typed:
     if inner.interval is not None:
         low, high = inner.interval
         interval = max(low, -high, Fraction(0)), max(-low, high)
-    return real(function("ABS", as_double(inner)), interval, inner.size, inner)
+    made = real(function("ABS", as_double(inner)), interval, inner.size, inner)
+    return derived(made, abs, inner) if _whole_numbers(inner) else made
 
 
 def _sign(node: exp.Sign, read: Read) -> Typed:

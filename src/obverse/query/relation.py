@@ -164,7 +164,9 @@ def _typed(column: Column) -> Typed:
     if isinstance(column.low, date) and isinstance(column.high, date):
         days = Days(_day(column.low), _day(column.high))
     size = LARGEST.get(column.type, inf)
-    return Typed(quoted(column.name), column.type, interval, domain, column, size, days=days)
+    sql = quoted(column.name)
+    along = None if domain is None else (sql, domain)
+    return Typed(sql, column.type, interval, domain, column, size, days=days, along=along)
 
 
 def _day(moment: date) -> date:
@@ -218,4 +220,6 @@ def flat(relation: Relation, alias: str) -> Relation:
 
 
 def _renamed(field: Field, alias: str) -> Typed:
-    return replace(field.typed, sql=quoted(held(alias, field.name)), column=None, literal=False)
+    sql, domain = quoted(held(alias, field.name)), field.typed.domain
+    along = None if domain is None else (sql, domain)
+    return replace(field.typed, sql=sql, column=None, literal=False, along=along)

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from obverse.data.schema import Type
 from obverse.errors import BadQuestion
-from obverse.query.typed import Read, Typed, shown
+from obverse.query.typed import Read, Typed, derived, shown
 
 LONGEST = 1000
 LONG = 1 << 16  # letters of a text that is made longer, at most
@@ -48,13 +48,19 @@ def _changed(node: exp.Func, read: Read) -> Typed:
     made = type(node)(this=inner.sql)
     if side := node.args.get("position"):
         made.set("position", side)
-    return Typed(made, Type.TEXT)
+    blanks: dict[str, Callable[[str], str]] = {
+        "LEADING": lambda x: x.lstrip(" "),
+        "TRAILING": lambda x: x.rstrip(" "),
+    }
+    known: dict[type[exp.Expr], Callable[[str], str]] = {exp.Lower: str.lower, exp.Upper: str.upper}
+    change = known.get(type(node)) or blanks.get(str(side or "").upper(), lambda x: x.strip(" "))
+    return derived(Typed(made, Type.TEXT), change, inner)
 
 
 def _length(node: exp.Length, read: Read) -> Typed:
-    return Typed(
-        exp.Length(this=text(node.this, read, node).sql), Type.INTEGER, size=2.0**63, half=(Fraction(0), None)
-    )
+    inner = text(node.this, read, node)
+    sql = exp.Length(this=inner.sql)
+    return derived(Typed(sql, Type.INTEGER, size=2.0**63, half=(Fraction(0), None)), len, inner)
 
 
 def _number(node: exp.Expr | None, least: int, whole: exp.Expr) -> int:
@@ -80,7 +86,9 @@ def _constant(node: exp.Expr | None, whole: exp.Expr) -> str:
 def _piece(value: Typed, start: int, length: int | None) -> Typed:
     pieces = [exp.Literal.number(str(each)) for each in (start, 2**31 - 1 if length is None else length)]
     size = value.size if length is None else min(value.size, length)
-    return Typed(exp.Substring(this=value.sql, start=pieces[0], length=pieces[1]), Type.TEXT, size=size)
+    sql = exp.Substring(this=value.sql, start=pieces[0], length=pieces[1])
+    end = None if length is None else start - 1 + length
+    return derived(Typed(sql, Type.TEXT, size=size), lambda x: x[start - 1 : end], value)
 
 
 def _short(value: Typed, most: int, kept: int | None = None) -> Typed:
@@ -103,7 +111,9 @@ def _left(node: exp.Left, read: Read) -> Typed:
 def _right(node: exp.Right, read: Read) -> Typed:
     value, size = text(node.this, read, node), _number(node.expression, 0, node)
     sql = exp.Right(this=value.sql, expression=exp.Literal.number(str(size)))
-    return Typed(sql, Type.TEXT, size=min(value.size, size))
+    return derived(
+        Typed(sql, Type.TEXT, size=min(value.size, size)), lambda x: x[max(0, len(x) - size) :], value
+    )
 
 
 def _replaced(node: exp.Replace, read: Read) -> Typed:
@@ -117,7 +127,8 @@ def _replaced(node: exp.Replace, read: Read) -> Typed:
     if times > 1:
         value = _short(value, LONG // times)
     sql = exp.Replace(this=value.sql, expression=exp.Literal.string(old), replacement=new.copy())
-    return Typed(sql, Type.TEXT, size=value.size * max(times, 1))
+    made = Typed(sql, Type.TEXT, size=value.size * max(times, 1))
+    return derived(made, lambda x: x.replace(old, new.name), value)
 
 
 def _place(node: exp.StrPosition, read: Read) -> Typed:
@@ -155,15 +166,22 @@ def _joined(node: exp.Concat, read: Read) -> Typed:
     """CONCAT, which leaves out what is NULL."""
     parts = [text(each, read, node) for each in node.expressions]
     empty = exp.Literal.string("")
-    return reduce(
-        _beside, [replace(p, sql=exp.Coalesce(this=p.sql, expressions=[empty.copy()])) for p in parts]
-    )
+    known = [_or_empty(part, empty) for part in parts]
+    return reduce(_beside, known)
 
 
 def _beside(one: Typed, other: Typed) -> Typed:
     one, other = _short(one, LONG, COLUMN), _short(other, LONG, COLUMN)
     sql = exp.Paren(this=exp.DPipe(this=one.sql, expression=other.sql))
-    return Typed(sql, Type.TEXT, size=one.size + other.size)
+    return derived(Typed(sql, Type.TEXT, size=one.size + other.size), lambda x, y: x + y, one, other)
+
+
+def _or_empty(part: Typed, empty: exp.Expr) -> Typed:
+    """A text, or none of it where it is NULL."""
+    made = replace(part, sql=exp.Coalesce(this=part.sql, expressions=[empty.copy()]))
+    if part.literal or part.domain is None:
+        return made
+    return replace(made, domain=(*part.domain, ""), along=None)
 
 
 def _appended(node: exp.DPipe, read: Read) -> Typed:

@@ -7,11 +7,12 @@ error; arguments outside a function's domain become NULL before they reach it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from math import ceil, floor, inf
+from itertools import product
+from math import ceil, floor, inf, prod
 from sys import float_info
 
 from sqlglot import ErrorLevel, exp
@@ -22,6 +23,7 @@ from obverse.errors import BadQuestion
 DATE, DOUBLE = exp.DataType.build("DATE"), exp.DataType.build("DOUBLE")
 Interval = tuple[Fraction, Fraction]
 LARGEST_DOMAIN = 10_000
+MOST_DERIVED = 2048
 LARGEST = {Type.INTEGER: 2.0**63, Type.REAL: float_info.max}
 NUMBERS = (Type.INTEGER, Type.REAL)
 
@@ -59,7 +61,8 @@ class Typed:
 
     `interval` is where the declared bounds of its columns put it; `size` is what it cannot exceed whatever the rows
     hold, and no NaN comes of finite sizes. `column` is set where the expression is a bare column. `days` are what
-    declared bounds leave a date or a time, `half` the one end of a number that has but one.
+    declared bounds leave a date or a time, `half` the one end of a number that has but one. `along` is the column that
+    it follows from, if its values are few, and what it comes to for each of them.
     """
 
     sql: exp.Expr
@@ -71,6 +74,7 @@ class Typed:
     literal: bool = False
     days: Days | None = None
     half: tuple[Fraction | None, Fraction | None] = (None, None)
+    along: tuple[exp.Expr, tuple[Category | None, ...]] | None = None
 
     @property
     def finite(self) -> bool:
@@ -146,6 +150,41 @@ def whole_domain(interval: Interval) -> tuple[Category, ...] | None:
     """All whole numbers of an interval, if they are few."""
     low, high = ceil(interval[0]), floor(interval[1])
     return tuple(range(low, high + 1)) if high - low < LARGEST_DOMAIN else None
+
+
+def derived(made: Typed, exact: Callable[..., Category | None], *parts: Typed) -> Typed:
+    """A function of parts with all values it can take, if those of the parts are known, few, and computed alike.
+
+    They are computed alike by every engine if they are whole numbers well within a DOUBLE, or texts in ASCII. Of parts
+    that follow from one column each value of it makes one; of others any may meet any.
+    """
+    bases = {part.along[0]: len(part.along[1]) for part in parts if part.along and not part.literal}
+    cases: Iterable[tuple[Category | None, ...]]
+    single = len(bases) == 1 and all(part.along or part.literal for part in parts)
+    if single:
+        size = next(iter(bases.values()))
+        columns = [part.along[1] if part.along else (part.domain or (None,)) * size for part in parts]
+        cases = zip(*columns, strict=True)
+    else:
+        domains = [part.domain or () for part in parts]
+        size = prod(map(len, domains))
+        cases = product(*domains)
+    if not 0 < size <= MOST_DERIVED:
+        return made
+    values: list[Category | None] = []
+    for case in cases:
+        if not all(each is None or _alike(each) for each in case):
+            return made
+        values.append(None if None in case else exact(*case))
+    known: list[Category] = list(dict.fromkeys(value for value in values if value is not None))
+    if not known or not all(map(_alike, known)):
+        return made
+    domain = tuple(known) if isinstance(known[0], str) else tuple(sorted(known))
+    return replace(made, domain=domain, along=(next(iter(bases)), tuple(values)) if single else None)
+
+
+def _alike(value: Category) -> bool:
+    return value.isascii() if isinstance(value, str) else type(value) is int and abs(value) < 2**40
 
 
 def function(name: str, *arguments: exp.Expr) -> exp.Expr:
