@@ -153,6 +153,40 @@ def test_a_guessed_number_is_right_as_often_as_the_best_number_for_everybody():
     assert got.evidence.baseline == pytest.approx(best, abs=0.02)
 
 
+def test_texts_that_are_none_of_the_peoples_hide_nothing():
+    """A blank before every town made all attacks miss, and a copy was told to have got through none."""
+    blank = PEOPLE.set_column(1, "town", pa.array([f" {town}" for town in PEOPLE["town"].to_pylist()]))
+    found = assess(blank, _held())
+    assert found.verdict[0] == "Do not release" and found.worst["singling out"].word() == "high"
+    assert found.unread == ("town",) and "what town tells" in dict(found.untried)
+    fresh = FRESH.set_column(1, "town", pa.array([town.upper() for town in FRESH["town"].to_pylist()]))
+    assert assess(fresh, _held()).verdict == (
+        "Not shown",
+        "the texts of town are none of the people's: nothing is shown about them",
+    )
+    with pytest.raises(BadSource, match="no text of the release is one of the people's, in town"):
+        assess(blank.select(["town"]), _held())
+
+
+def test_labels_of_a_ladder_sets_and_intervals_are_read():
+    ladder = {"town": [[f"town {i}", "north" if i < 3 else "south"] for i in range(6)]}
+    north = [ladder["town"][int(town[-1])][1] for town in PEOPLE["town"].to_pylist()]
+    coarse = PEOPLE.set_column(1, "town", pa.array(north))
+    assert assess(coarse, _held(ladders=ladder)).unread == ()
+    assert assess(coarse, _held()).unread == ("town",)
+
+
+def test_a_column_that_the_people_lack_is_said_to_be_untested():
+    found = assess(FRESH.append_column("Age", FRESH["age"]), _held())
+    assert dict(found.untried)["what Age tells"] == "the people have no such column"
+
+
+def test_a_copy_with_a_little_noise_is_linked():
+    noisy = PEOPLE.set_column(2, "income", pa.array(PEOPLE["income"].to_numpy() + 1))
+    (linked,) = [t for t in assess(noisy, _held(control=None)).tried if t.evidence.attack == "Linking"]
+    assert linked.word() == "high"
+
+
 def test_what_could_not_be_inferred_is_said_to_be_untested():
     bands = pa.array([f"{n // 9000 * 9000}-{n // 9000 * 9000 + 8999}" for n in PEOPLE["income"].to_pylist()])
     coarse = assess(PEOPLE.set_column(2, "income", bands), _held(sensitive=("income",)))

@@ -60,6 +60,16 @@ def shared(release: pa.Table, people: pa.Table) -> list[str]:
     return found
 
 
+def readable(texts: Sequence[str], values: set[str], ladder: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """Which texts are one of these values, or stand for some: a label of the ladder, a set, an interval, "*".
+
+    >>> readable(["M", "*", "{M, F}", "male"], {"M", "F"}, ()).tolist()
+    [True, True, True, False]
+    """
+    labels = {*values, *_below(ladder, {*values, *texts}), *(rungs[0] for rungs in ladder), ANY}
+    return np.array([text in labels or bool(_SPAN.match(text) or _SIDE.match(text)) for text in texts], bool)
+
+
 def numeric(table: pa.Table, name: str) -> bool:
     """Whether a column holds numbers or dates, rather than names of things."""
     return _numeric(_cells(table.slice(0, 0), name))

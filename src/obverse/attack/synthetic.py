@@ -141,8 +141,8 @@ class Linking(Attack):
 
     The view's `targets` hold both halves. With `neighbours`, yes where one released record is among that many
     nearest to each half: Anonymeter's question. Without, yes where some released record is nearer to the two
-    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are; or
-    is just these two halves, where more of the wrong pairs are rows.
+    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are; not
+    counting wrong pairs that are rows, as some are in any table that is not very wide.
     """
 
     left: tuple[str, ...]
@@ -176,7 +176,7 @@ class Linking(Attack):
         tree = Nearest(release)
         distance = tree.search(points)[0][:, 0].astype(float)
         wrong = self._wrong(release, tree, cut)
-        bar = np.quantile(wrong, 0.01) if len(wrong) else 0.0
+        bar = np.quantile(wrong, _alarms(wrong), method="higher") if len(wrong) else 0.0
         return -distance, distance <= bar if bar == 0 else distance < bar
 
     def _wrong(self, release: Boxes, tree: Nearest, cut: int) -> Reals:
@@ -186,11 +186,11 @@ class Linking(Attack):
         pairs = np.hstack([release.low[one, :cut], release.low[other, cut:]])[one != other]
         return tree.search(pairs)[0][:, 0]
 
-    def tells(self, release: pa.Table) -> bool:
-        """Whether halves can be told to be one person's: in a coarse table most wrong pairs are rows too."""
+    def alarms(self, release: pa.Table) -> float:
+        """The share of wrong pairs that would be claimed: more than half in a table so coarse that most are rows."""
         (boxes,) = encode([release], [*self.left, *self.right])
         wrong = self._wrong(boxes, Nearest(boxes), len(self.left))
-        return bool(self.neighbours) or not len(wrong) or float((wrong == 0).mean()) < 0.5
+        return _alarms(wrong) if len(wrong) else 0.0
 
 
 @dataclass(frozen=True)
@@ -300,6 +300,11 @@ def halves(columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _alone(tree: Nearest, low: Reals, high: Reals) -> Reals:
     """Of descriptions, those that one record fits: least and greatest values side by side."""
     return np.asarray(np.hstack([low, high])[tree.holds(Boxes(low, high)) == 1], dtype=np.float32)
+
+
+def _alarms(wrong: Reals) -> float:
+    """One in a hundred wrong pairs, beside those that are rows."""
+    return min(1.0, float((wrong == 0).mean()) + 0.01)
 
 
 def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.float64]:

@@ -46,8 +46,9 @@ def examine(released: str | Path | Released, known: Held, said: Said = Said()) -
         epsilon=released.epsilon,
         delta=released.delta,
     )
+    read = release.drop_columns(list(found.unread))
     above = any(each.word(said.threshold) != "low" for each in found.worst.values())
-    fixes = cheapest(release, known, seed=said.seed, threshold=said.threshold) if above else Search()
+    fixes = cheapest(read, known, seed=said.seed, threshold=said.threshold) if above else Search()
     about = About(
         file=released.name,
         sha256=released.sha256,
@@ -61,7 +62,7 @@ def examine(released: str | Path | Released, known: Held, said: Said = Said()) -
         spent=said.spent,
         left=said.left,
     )
-    listed = tuple(exposed(release, known, found))
+    listed = tuple(exposed(read, known, found))
     seen = [name for name in known.quasi if name in release.column_names]
     unique = worst(alone(known.people, seen or known.within(release.column_names).people.column_names))
     return Report(about, found, fixes, listed, unique, perf_counter() - started)

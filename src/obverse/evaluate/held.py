@@ -19,8 +19,7 @@ import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from obverse.attack.interval import Rate
-from obverse.attack.mixed import Ladders, counted, legible, shared
+from obverse.attack.mixed import Ladders, shared
 from obverse.attack.naming import named
 from obverse.data.files import declare, locate, quote
 from obverse.data.forms import Form
@@ -232,54 +231,6 @@ def _dated(table: pa.Table, like: pa.Table) -> pa.Table:
             with suppress(pa.ArrowInvalid):
                 table = table.set_column(place, name, table[name].cast(kind))
     return table
-
-
-def comparable(release: pa.Table, people: pa.Table) -> None:
-    """Refuse a release whose numbers are not of the people's kind or unit, before they are compared as if they were.
-
-    Numbers of one unit overlap: the middle nine tenths of a column lie nowhere wholly above or below the other's. One
-    number for nearly all is a cell that was blanked, and no unit.
-    """
-    for name in release.column_names:
-        for table in (release, people):
-            legible(name, table.schema.field(name).type)
-        ours, theirs = (counted(table[name].combine_chunks()) for table in (release, people))
-        if not all(
-            pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in (ours, theirs)
-        ):
-            continue
-        spans = [pc.quantile(each, [0.05, 0.95]).to_pylist() for each in (ours, theirs)]
-        (low, high), (least, most) = spans
-        if None not in (low, least) and low < high and (low > most or least > high):
-            raise BadSource(
-                f"{name} is in another unit, or is something else, in the release than among the people: the middle "
-                "nine tenths of its numbers do not overlap"
-            )
-
-
-def apart(people: pa.Table, control: pa.Table) -> None:
-    """Refuse a control of those very people: what is right of the ones is right of the others, and no risk is seen.
-
-    Of people set apart by chance, no more are like one of the others than those are like each other.
-    """
-    marked = [
-        table.select(people.column_names).append_column("ours", pa.array(np.full(table.num_rows, ours)))
-        for table, ours in ((people, 1), (control, 0))
-    ]
-    try:
-        both = pa.concat_tables(marked, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return  # of another kind, which is told where the two are compared
-    classes = both.group_by(people.column_names).aggregate([("ours", "sum"), ("ours", "count")])
-    ours = classes["ours_sum"].to_numpy()
-    theirs = classes["ours_count"].to_numpy() - ours
-    twins = ours[ours > 1].sum() / people.num_rows
-    same = Rate(int(theirs[ours > 0].sum()), control.num_rows)
-    if same.low > twins + 0.1:
-        raise BadSource(
-            f"{same.right:,} of the {same.of:,} rows of the control are rows of the people too: it must be of people "
-            "whom the release was not made from"
-        )
 
 
 def fingerprint(path: str | Path) -> str:

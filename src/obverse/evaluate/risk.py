@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from obverse.attack.anonymised import Composition, Describing, Homogeneity, Matching
 from obverse.attack.base import Attack, Claims, Contest, Controls, Game, View, judge, shuffle
 from obverse.attack.interval import Rate
-from obverse.attack.mixed import encode, numeric, shared
+from obverse.attack.mixed import encode, numeric
 from obverse.attack.synthetic import (
     NOTHING,
     Closest,
@@ -29,11 +29,13 @@ from obverse.attack.synthetic import (
     plain,
     within,
 )
-from obverse.errors import BadParameter, BadSource
-from obverse.evaluate.held import Held, apart, comparable
-from obverse.evaluate.named import by_name, unjudged
+from obverse.errors import BadParameter
+from obverse.evaluate.alike import alike
+from obverse.evaluate.held import Held
+from obverse.evaluate.named import by_name
 from obverse.evaluate.played import guessed, seen, without
 from obverse.evaluate.tried import ENOUGH, THRESHOLD, Tried, few
+from obverse.evaluate.untested import unread, untested
 from obverse.evaluate.vulnerable import vulnerable
 from obverse.noise.entropy import Keyed
 
@@ -55,6 +57,7 @@ class Assessment:
     control: str
     seed: str
     identifiers: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def about(self, question: str) -> list[Tried]:
         """The attacks that bear on a question, the worst first: by word, then by what is certain of the risk.
@@ -102,6 +105,11 @@ class Assessment:
             return "Do not release", f"the whole 95 % interval of a risk lies above its threshold of {share}"
         if blind or not words:
             return "Not shown", "an attack that cannot find a planted copy shows nothing about this release"
+        if self.unread:
+            return (
+                "Not shown",
+                f"the texts of {few(self.unread)} are none of the people's: nothing is shown about them",
+            )
         if "unclear" in words:
             return (
                 "Undecided",
@@ -124,21 +132,16 @@ def assess(
         raise BadParameter(f"a threshold is a share between 0 and 1, not {threshold}")
     if (epsilon is not None and not epsilon >= 0) or not 0 <= delta < 1:
         raise BadParameter(f"ε is 0 or more, and δ 0 or more and below 1, not {epsilon} and {delta}")
-    columns = shared(release, known.people)
-    if not release.num_rows:
-        raise BadSource("the release is empty: there is nothing to attack")
-    comparable(release.select(columns), known.people)
-    if known.control is not None:
-        apart(known.people, known.control)
+    columns, strange = alike(release, known)
     world = World(
         release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
     )
     tried = tuple(world.tried())
-    untried = tuple(world.untried())
+    untried = (*untested(world), *unread(release, known, strange))
     matched = next(each.wins for each in tried if each.evidence.attack == "Matching")
     rebuilt = vulnerable(world.known.people, world.quasi, world.drawn[0], matched)
     inside = tuple(name for name in known.identifiers if name in release.column_names)
-    return Assessment(tried, untried, rebuilt, threshold, world.idle[2], seed, inside)
+    return Assessment(tried, untried, rebuilt, threshold, world.idle[2], seed, inside, tuple(strange))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +211,7 @@ class World:
     def secrets(self) -> tuple[str, ...]:
         return (self.known.sensitive or tuple(self.release.column_names))[-SECRETS:]
 
-    def _alike(self, secret: str) -> bool:
+    def alike(self, secret: str) -> bool:
         """Whether the people's values of it can be held against the release's: a number is no interval."""
         return numeric(self.known.people, secret) == numeric(self.release, secret)
 
@@ -218,7 +221,7 @@ class World:
         if not self.exact or len(self.release.column_names) < 2:
             return None
         attack = Linking(*halves(self.release.column_names))
-        return attack if attack.tells(self.release) else None
+        return attack if attack.alarms(self.release) < 0.5 else None
 
     def tried(self) -> Iterator[Tried]:
         """Every attack that fits this kind of release."""
@@ -229,58 +232,12 @@ class World:
         if self.exact:
             yield from self._predicates()
         if (linking := self.linking) is not None:
-            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=0.01)
+            alarms = linking.alarms(self.release)
+            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=alarms)
         for secret in self.secrets:
             yield from self.inferring(secret)
         if (outside := self.known.control) is not None and outside.num_rows >= 100:
             yield self._membership(outside)
-
-    def untried(self) -> Iterator[tuple[str, str]]:
-        """What was not tested, and why."""
-        if self.known.control is None:
-            yield "membership", "needs --control: people of the same kind whom the release was not made from"
-        if not self.idle[2]:
-            yield (
-                "a control",
-                "no --control was given, and the people's rows are not to be found in the release",
-            )
-        if self.linking is None:
-            why = "is so coarse that wrong pairs look like rows" if self.exact else "has generalised cells"
-            yield "linking of two halves", f"the release {why}"
-        yield from self._uninferred()
-        if self.known.listed is None:
-            yield (
-                "linkage to a list with names",
-                "needs --population: a list of everybody, as an outsider has it",
-            )
-        elif self.known.names is None:
-            yield "linkage to a list with names", unjudged(self.release, self.known, self.known.listed)
-        more = (
-            "beside the one given with --earlier"
-            if self.known.earlier is not None
-            else "such as --earlier would name"
-        )
-        yield "other releases", f"what else was or will be published about these people, {more}"
-        yield "other knowledge", "friends, histories and lists with columns that the table does not have"
-
-    def _uninferred(self) -> Iterator[tuple[str, str]]:
-        """Secrets that were not inferred; and people who are perhaps not in the release, so that risks are shared."""
-        coarse = [secret for secret in self.secrets if not self._alike(secret)]
-        if coarse:
-            yield f"inference of {few(coarse)}", "numbers that the release gives as intervals or as text"
-        every = self.known.sensitive or tuple(self.release.column_names)
-        if left := every[: -len(self.secrets)]:
-            yield (
-                f"inference of {few(left)}",
-                f"{SECRETS} columns are enough for a page: name others with --sensitive",
-            )
-        rows, people = self.release.num_rows, self.known.people.num_rows
-        if 2 * rows < people:
-            yield (
-                "somebody who knows that a person is in it",
-                f"the release has {rows:,} rows and was held against {people:,} people, among whom risks are shared "
-                "out; hold it against those alone who are in it",
-            )
 
     def describing(self) -> Tried:
         """Whole rows as descriptions."""
@@ -322,7 +279,7 @@ class World:
 
     def inferring(self, secret: str) -> Iterator[Tried]:
         known = tuple(name for name in self.quasi if name != secret)
-        if not known or not self._alike(secret):
+        if not known or not self.alike(secret):
             return
         ladders = self.known.ladders
         inferring, numbers = Inferring(known, secret, ladders=ladders), numeric(self.known.people, secret)
