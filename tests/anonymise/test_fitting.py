@@ -12,6 +12,7 @@ from tests.anonymise.test_anonymise import release
 
 from obverse.anonymise import recode
 from obverse.anonymise.anonymise import Anonymise
+from obverse.anonymise.files import write
 from obverse.anonymise.measure import measure
 from obverse.anonymise.recode import Recoding
 from obverse.cli.main import main
@@ -116,3 +117,25 @@ def test_the_page_and_the_exceptions_leave_for_the_curator_alone(tmp_path: Path,
     words = ("anonymise", "people.toml", "--account", "research", "-o", "x.csv")
     assert main((*words, "--page", "page.md")) == 2 and "curator's eyes" in capsys.readouterr().err
     assert not Path("x.csv").exists() and main(words) == 0
+
+
+def test_nothing_of_a_suppressed_row_stays(tmp_path: Path):
+    """Neither in the list of values that Arrow and Parquet keep beside the codes, nor in the recoding."""
+    table = pa.table(
+        {
+            "q": ["a", "b"] * 20 + ["SECRET-Q"],
+            "s": ["x", "x", "y", "y"] * 10 + ["SECRET-S"],
+            "free": [f"f{i % 3}" for i in range(40)] + ["SECRET-F"],
+            "row": list(range(41)),
+        }
+    )
+    made = release(table, ("q",), ("s",), k=5, l=2, how="lattice", suppress=0.1)
+    assert dict(made.facts)["suppressed rows"] == "1" and "SECRET" not in made.recoding.to_json()
+    for name in ("q", "s", "free"):
+        for part in made.table[name].chunks:
+            assert "SECRET" not in str(part.dictionary.to_pylist())
+    for file in ("public.parquet", "public.arrow", "public.csv"):
+        write(made.table, tmp_path / file)
+        assert b"SECRET" not in (tmp_path / file).read_bytes()
+    applied = made.recoding.apply(table)
+    assert sorted(applied["row"].to_pylist()) == sorted(made.table["row"].to_pylist())

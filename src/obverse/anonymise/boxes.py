@@ -212,13 +212,21 @@ def _test(line: Lines, j: int, domain: Domain, ladder: Ladder | None, a: int, b:
     return Test(label, domain.plain[a], domain.plain[b])
 
 
-def step_test(domain: Domain, ladder: Ladder, up: NDArray[np.int32], step: int, code: int) -> Test:
-    """The label that a value has on one step of its ladder, with all values under it."""
+def step_test(
+    domain: Domain,
+    ladder: Ladder,
+    up: NDArray[np.int32],
+    step: int,
+    code: int,
+    kept: NDArray[np.bool_] | None = None,
+) -> Test:
+    """The label that a value has on one step of its ladder, with all values under it, of those that are kept."""
     if step == ladder.height:
         return Test(CELL, any=True)
     if code == len(domain.values):
         return listed(domain, MISSING, [code])
-    group = np.flatnonzero(up[step, : len(domain.values)] == up[step, code])
+    under = up[step, : len(domain.values)] == up[step, code]
+    group = np.flatnonzero(under if kept is None else under & kept[: len(domain.values)])
     ordered = group[np.argsort(domain.at[group])]  # a ladder's order of values is not that of the numbers
     low, high = int(ordered[0]), int(ordered[-1])
     among = (domain.at >= domain.at[low]) & (domain.at <= domain.at[high])

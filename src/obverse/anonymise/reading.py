@@ -69,6 +69,15 @@ def in_order(coded: pa.DictionaryArray) -> bool:
     return bool(np.bincount(pc.drop_null(coded.indices).to_numpy(), minlength=count).all()) if count else True
 
 
+def occurring(table: pa.Table) -> pa.Table:
+    """The same table with its texts' lists of values made anew: a value of rows that are gone must not stay in one."""
+    for index, each in enumerate(table.schema):
+        column = table.column(index)
+        if pa.types.is_dictionary(each.type) and not all(map(in_order, column.chunks)):
+            table = table.set_column(index, each.name, pa.chunked_array([ordered(column)]))
+    return table
+
+
 def decoded(table: pa.Table) -> pa.Table:
     """The same table with its texts as texts again."""
     for index, each in enumerate(table.schema):

@@ -19,7 +19,7 @@ from obverse.anonymise.matching import certain, k_map, presence
 from obverse.anonymise.measure import Figures, histograms, measure
 from obverse.anonymise.mondrian import Wish
 from obverse.anonymise.reach import obstacles
-from obverse.anonymise.reading import read
+from obverse.anonymise.reading import occurring, read
 from obverse.anonymise.recode import Recoding, relabel
 from obverse.anonymise.report import facts, page
 from obverse.anonymise.search import Classes, prepare, search
@@ -92,7 +92,7 @@ def run_plan(plan: AnonymisePlan, tables: Tables, entropy: Entropy) -> Anonymise
     classes, made = _fitting(plan, table, who)
     order = arrange(made, entropy, shuffle=request.shuffle)
     order = order[classes.keep[order]]
-    made, who = made.take(order), None if who is None else who[order]
+    made, who = occurring(made.take(order)), None if who is None else who[order]
     figures = checked(plan, made, who)
     told, betrayed = facts(plan, classes, figures), together(plan, table, made)
     return Anonymised(made, told, classes.recoding, page(plan, table, classes, figures) + betrayed)

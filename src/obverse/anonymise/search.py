@@ -282,12 +282,17 @@ def _full_domain(
     for j, (domain, ladder) in enumerate(zip(prepared.domains, prepared.ladders, strict=True)):
         assert ladder is not None and line.kind[j] == TREE
         up = line.up[:, line.start[j] : line.start[j] + domain.size]
-        _, first, its = np.unique(up[best.node[j]], return_index=True, return_inverse=True)
-        tests.append(tuple(step_test(domain, ladder, up, best.node[j], int(code)) for code in first))
-        which.append(its[prepared.codes[j]])
+        kept = np.bincount(prepared.codes[j][keep], minlength=domain.size) > 0  # no value of suppressed rows
+        group = up[best.node[j]]
+        labels, first = np.unique(group[kept], return_index=True)
+        codes = np.flatnonzero(kept)[first]
+        tests.append(tuple(step_test(domain, ladder, up, best.node[j], int(c), kept) for c in codes))
+        which.append(np.minimum(np.searchsorted(labels, group), len(labels) - 1)[prepared.codes[j]])
         price = line.price[best.node[j], line.start[j] + prepared.codes[j]]
         by_column.append(float(np.where(keep, price, 1.0).mean()))
-    made = Recoding(tuple(domain.name for domain in prepared.domains), tuple(tests))
+    regions = () if keep.all() else np.unique(np.array(which)[:, keep], axis=1).T.tolist()
+    names = tuple(domain.name for domain in prepared.domains)
+    made = Recoding(names, tuple(tests), tuple(map(tuple, regions)))
     exact = tuple(step == 0 and not d.marked for step, d in zip(best.node, prepared.domains, strict=True))
     note = f"the best of {best.nodes} full-domain recodings, proved after looking at {best.evaluated}"
     return Classes(made, tuple(which), exact, number, tuple(by_column), note)
