@@ -8,6 +8,7 @@ import pytest
 
 from obverse.errors import BadParameter
 from obverse.loss.loss import Sensitivity
+from obverse.mechanisms import quantile
 from obverse.mechanisms.quantile import Quantiles, _most, _shares
 from obverse.noise.entropy import Keyed
 
@@ -23,8 +24,13 @@ PLANTED = [
 ]
 
 
-def test_exact_distribution_of_a_median():
-    """exp(−ε|below − n/2|) over the fine grid: a value in a heap of equal ones may be split, and is counted so."""
+@pytest.mark.parametrize("far", [128.0, 1.0, 0.1])
+def test_exact_distribution_of_a_median(far, monkeypatch):
+    """exp(−ε|below − n/2|) over the fine grid: a value in a heap of equal ones may be split, and is counted so.
+
+    However little is looked at first, the law is the same.
+    """
+    monkeypatch.setattr(quantile, "FAR", far)
     values, draws, entropy = [2] * 4 + [7] * 2, 6000, Keyed("law")
     found = np.bincount(
         [Quantiles.median(0, 9, Fraction(1)).release(values, entropy)[0] for _ in range(draws)], minlength=10
@@ -68,6 +74,33 @@ def test_a_heap_of_equal_values_is_split_fairly():
     values = [10] * 25 + [40] * 50 + [80] * 25
     found = Quantiles.at(DECILES, 0, 100, Fraction(50)).release(values, Keyed("heap"))
     assert found[2:7] == (40,) * 5
+
+
+def test_quartiles_are_the_same_law_however_little_is_looked_at_first(monkeypatch):
+    """Each pair of counts at five standard errors, of three quartiles chosen by halves among few heaps."""
+    values, draws, found = [1] * 9 + [3] * 2 + [4] * 14 + [8] * 3, 4000, []
+    quartiles = Quantiles.at([Fraction(k, 4) for k in (1, 2, 3)], 0, 9, Fraction(2))
+    for far in (128.0, 1.0):
+        monkeypatch.setattr(quantile, "FAR", far)
+        entropy = Keyed(f"quartiles {far}")
+        found.append([quartiles.release(values, entropy) for _ in range(draws)])
+    for which in range(3):
+        one, other = (np.bincount([each[which] for each in draw], minlength=10) for draw in found)
+        assert (np.abs(one - other) <= 5 * np.sqrt(one + other + 1)).all()
+
+
+def test_a_million_equal_values_far_from_the_rank_are_not_looked_at():
+    """Of a million values in 74 heaps only those about the median are given places of their own."""
+    drawn = []
+
+    class Counted(Keyed):
+        def bytes(self, count):
+            drawn.append(count)
+            return super().bytes(count)
+
+    values = np.sort(np.arange(1_000_000) % 74)
+    assert Quantiles.median(0, 73, Fraction(1, 12)).release(values, Counted("few")) in ((36,), (37,))
+    assert sum(drawn) < 4 * 4 * 1_000_000 / 74 + 1000
 
 
 @pytest.mark.parametrize(("make", "expected"), [(Quantiles.least, 100), (Quantiles.greatest, 900)])

@@ -85,21 +85,30 @@ def weights(
     aliased = [exp.alias_(key, f"k{i}") for i, key in enumerate(keys)]
     pairs = read(rows, kept).select(exp.alias_(whose(rows), "u"), *aliased).distinct()
     columns = [exp.column(f"k{i}") for i in range(len(keys))]
-    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("u")])
-    counted = exp.select("u", *columns, exp.alias_(size, "n")).from_(pairs.subquery("pairs"))
+    sizes = exp.select(exp.alias_("u", "p"), exp.alias_(exp.Count(this=exp.Star()), "n"))
+    sizes = sizes.from_('"§pairs"').group_by("u")
+    if rows.bounded and rows.unit.rows <= most_weighted(rows):  # nobody is in more groups
+        each = exp.select("p", exp.alias_(_weight(), "w")).from_(sizes.subquery("sizes"))
+        held = exp.select().from_('"§pairs"').join(each.subquery("each"), on="u = p", join_type="INNER")
+        summed = by_key(held, tuple(columns), [exp.Sum(this=exp.column("w"))])
+        return summed.with_('"§pairs"', as_=pairs, copy=False)
+    counted = exp.select("u", *columns, "n").from_('"§pairs"')
+    counted = counted.join(sizes.subquery("sizes"), on="u = p", join_type="INNER")
     most = str(most_weighted(rows))
     few = exp.select(*columns, "n").from_('"§counted"').where(f"n <= {most}")
     ranked = exp.select(*columns, exp.alias_(_by_content("u", columns), "r")).from_('"§counted"')
     ranked = ranked.where(f"n > {most}")
     some = exp.select(*columns, exp.alias_(exp.Literal.number(most), "n")).from_(ranked.subquery("ranked"))
     both = exp.union(few, some.where(f"r <= {most}"), distinct=False)
+    summed = by_key(exp.select().from_(both.subquery("kept")), tuple(columns), [exp.Sum(this=_weight())])
+    return summed.with_('"§pairs"', as_=pairs, copy=False).with_('"§counted"', as_=counted, copy=False)
+
+
+def _weight() -> exp.Expr:
+    """⌊SCALED/√n⌋"""
     root = exp.Sqrt(this=exp.Cast(this=exp.column("n"), to=DOUBLE))
-    weight = exp.Floor(
-        this=exp.Div(this=exp.Cast(this=exp.Literal.number(str(SCALED)), to=DOUBLE), expression=root)
-    )
-    total = exp.Sum(this=exp.Cast(this=weight, to=BIGINT))
-    summed = by_key(exp.select().from_(both.subquery("kept")), tuple(columns), [total])
-    return summed.with_('"§counted"', as_=counted, copy=False)
+    whole = exp.Cast(this=exp.Literal.number(str(SCALED)), to=DOUBLE)
+    return exp.Cast(this=exp.Floor(this=exp.Div(this=whole, expression=root)), to=BIGINT)
 
 
 def _apart(keys: tuple[exp.Expr, ...], named: tuple[Category, ...]) -> exp.Expr | None:

@@ -15,12 +15,14 @@ is (1 − q^(j−t))⁺ ≤ 1 − q^j.  ∎  More numbers follow one at a time, 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, erfc, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 ROUNDING = 1 + 1e-11
 TINY = sys.float_info.min
+GOLDEN = (sqrt(5) - 1) / 2
 SUMMED = 1_000  # standard deviations up to here are summed term by term
 
 
@@ -168,11 +170,25 @@ def zcdp_profile(rho: float, epsilon: float) -> float:
         order = 1 + gap
         return gap * (order * rho - epsilon) + order * (log(gap) - log1p(gap)) - log(gap)
 
-    low, high = log(1e-6), log(max(4.0, 4 * (epsilon + 1) / rho))
-    for _ in range(60):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if exponent(exp(left)) < exponent(exp(right)) else (left, high)
-    return min(1.0, exp(min(0.0, exponent(exp(low)))) * ROUNDING + TINY)
+    furthest = log(max(4.0, 4 * (epsilon + 1) / rho))
+    best = least_at(lambda gap: exponent(exp(gap)), log(1e-6), furthest, steps=40)
+    return min(1.0, exp(min(0.0, exponent(exp(best)))) * ROUNDING + TINY)
+
+
+def least_at(f: Callable[[float], float], low: float, high: float, *, steps: int) -> float:
+    """Where a function that falls and then rises is least, by golden sections: one value of it a step."""
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = f(left), f(right)
+    for _ in range(steps):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = f(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = f(right)
+    return (low + high) / 2
 
 
 def _mirrored(epsilon: float, delta: float) -> float:

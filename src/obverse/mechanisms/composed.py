@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import exp, expm1, fsum, inf, lgamma, log, log1p
 
-from obverse.loss.curves import zcdp_profile
+from obverse.loss.curves import least_at, zcdp_profile
 
 
 def composed_profile(pure: float, delta: float, times: int, epsilon: float) -> float:
@@ -43,17 +43,10 @@ def concentrated_profile(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _tangent(rho: float) -> float:
-    """The ε₀ where (1 − δ(ε))/e^ε is most, by halving thirds of its logarithm; any is valid."""
+    """The ε₀ where (1 − δ(ε))/e^ε is most, by its logarithm; any is valid."""
 
-    def steep(epsilon: float) -> float:
+    def flat(epsilon: float) -> float:
         rest = 1 - zcdp_profile(rho, epsilon)
-        return log(rest) - epsilon if rest > 0 else -inf
+        return epsilon - log(rest) if rest > 0 else inf
 
-    low, high = 0.0, 4 * rho + 4
-    for _ in range(100):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        if steep(left) <= steep(right):
-            low = left
-        else:
-            high = right
-    return low
+    return least_at(flat, 0.0, 4 * rho + 4, steps=60)

@@ -96,20 +96,37 @@ def _table(rate: Fraction) -> NDArray[np.uint16] | None:
 
 def choose(gaps: NDArray[np.uint64], rate: Fraction, entropy: Entropy, sizes: Whole | None = None) -> int:
     """A place, with probability proportional to size·exp(−rate·gap), exactly; the best gap is 0."""
+    known = entropy.bits(64)
+    place = surely(gaps, rate, known, sizes)
+    return exactly(gaps, rate, known, entropy, sizes) if place is None else place
+
+
+def surely(
+    gaps: NDArray[np.uint64], rate: Fraction, known: int, sizes: Whole | None = None, beyond: float = 0.0
+) -> int | None:
+    """The place that a uniform number of these first 64 bits chooses, if floats are sure of it.
+
+    There may be further places behind those given, which weigh `beyond` in all, at most.
+    """
     weights = np.exp(gaps * -float(rate))
     if sizes is not None:
         weights *= sizes
     upto = weights.cumsum()
     total = upto[-1]
-    margin = total * (MARGIN + gaps.size * 2.0**-50) + TINY
-    known = entropy.bits(64)
+    margin = total * (MARGIN + gaps.size * 2.0**-50) + TINY + 2 * beyond
     at = known * 2.0**-64 * total
     place = int(upto.searchsorted(at, side="right"))
     if (place == 0 or at - upto[place - 1] > margin) and place < upto.size and upto[place] - at > margin:
         return place
-    return _choose_exactly(
-        gaps.tolist(), [1] * gaps.size if sizes is None else sizes.tolist(), rate, known, entropy
-    )
+    return None
+
+
+def exactly(
+    gaps: NDArray[np.uint64], rate: Fraction, known: int, entropy: Entropy, sizes: Whole | None = None
+) -> int:
+    """The place that the same number chooses, of which more bits are drawn where it takes them."""
+    counted = [1] * gaps.size if sizes is None else sizes.tolist()
+    return _choose_exactly(gaps.tolist(), counted, rate, known, entropy)
 
 
 def _choose_exactly(gaps: list[int], sizes: list[int], rate: Fraction, known: int, entropy: Entropy) -> int:

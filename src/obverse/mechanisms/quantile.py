@@ -11,6 +11,9 @@ The pair is two independent choices, drawn again while they are out of order: ex
 
 Equal values would all fall on one side of a split. Each value is therefore given random low bits, drawn for it alone:
 neighbours stay neighbours, and a split through a heap of equal values divides it fairly.
+
+Stretches so far from the rank asked for that all of them together weigh next to nothing are looked at only if the
+uniform number that chooses might mean one of them. They come behind the others, so that it means the same either way.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, log
+from math import ceil, exp, inf, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from obverse.errors import BadParameter
 from obverse.loss.curves import pure_profile
@@ -29,7 +33,8 @@ from obverse.loss.loss import Sensitivity
 from obverse.loss.number import positive
 from obverse.mechanisms.base import Mechanism
 from obverse.mechanisms.exponential import bounded_range_profile
-from obverse.mechanisms.lazily import Whole, choose, whole
+from obverse.mechanisms.heaps import Heaps
+from obverse.mechanisms.lazily import Whole, exactly, surely, whole
 from obverse.noise.entropy import Entropy
 from obverse.noise.exact import below
 
@@ -37,6 +42,7 @@ Target = tuple[Fraction, int]
 FINEST = 1000  # the largest denominator of a quantile within a part; rounding it is public
 BEYOND = 12.0
 HUGE = (1 << 63) - 1
+FAR = 128.0  # what is so far from the best that e^−FAR is its weight is not looked at, as a rule
 FINE = 20  # random low bits a value, at most; fewer where the bounds are so wide that 62 bits would not hold them
 
 
@@ -48,7 +54,7 @@ class Quantiles(Mechanism[Sequence[int] | Whole, tuple[int, ...]]):
 
     >>> from obverse.noise.entropy import Keyed
     >>> Quantiles.median(0, 100, Fraction(2)).release(list(range(101)), Keyed("example"))
-    (49,)
+    (51,)
     """
 
     targets: tuple[Target, ...]
@@ -88,11 +94,9 @@ class Quantiles(Mechanism[Sequence[int] | Whole, tuple[int, ...]]):
 
     def draw(self, value: Sequence[int] | Whole, entropy: Entropy) -> tuple[int, ...]:
         fine = max(0, min(FINE, 61 - (self.high - self.low).bit_length()))
-        clamped = np.clip(whole(value), self.low, self.high) - self.low
-        bits = np.frombuffer(entropy.bytes(4 * clamped.size), np.uint32) >> (32 - fine)
-        ordered = np.sort((clamped << fine) + bits)
+        heaps = Heaps.of(whole(value), self.low, self.high, fine)
         last = (self.high - self.low + 1 << fine) - 1
-        chosen = _choose_all(_steps(self.targets, self.epsilon), ordered, (0, last), entropy)
+        chosen = _choose_all(_steps(self.targets, self.epsilon), heaps, (0, last), entropy)
         return tuple(self.low + (place >> fine) for place in chosen)
 
     def pure(self, sensitivity: Sensitivity) -> Fraction:
@@ -157,14 +161,14 @@ def _pivots(targets: int) -> tuple[int, int]:
     return middle - 1, middle + targets % 2
 
 
-def _choose_all(step: _Step | None, values: Whole, bounds: tuple[int, int], entropy: Entropy) -> list[int]:
+def _choose_all(step: _Step | None, heaps: Heaps, bounds: tuple[int, int], entropy: Entropy) -> list[int]:
     """The step's pivots among these values, and in the parts between them the others."""
     if step is None:
         return []
-    places = _choose(step, values, bounds, entropy)
-    parts = np.split(values, values.searchsorted(places))
+    places, heaps = _choose(step, heaps, bounds, entropy)
     edges = [bounds[0], *places, bounds[1]]
     found: list[int] = []
+    parts = heaps.parts(places)
     for part, inside, low, high in zip(parts, step.parts, edges[:-1], edges[1:], strict=True):
         found += [*_choose_all(inside, part, (low, high), entropy), high]
     return found[:-1]
@@ -180,21 +184,81 @@ def _shares(targets: int) -> list[Fraction]:
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
-def _choose(step: _Step, values: Whole, bounds: tuple[int, int], entropy: Entropy) -> list[int]:
-    """Places near the pivots, in order: a stretch between two values by score and width, then a place in it."""
-    edges = np.concatenate(([bounds[0] - 1], values, [bounds[1]]))
-    widths = edges[1:] - edges[:-1]
-    below_it = np.arange(widths.size)
+def _choose(step: _Step, heaps: Heaps, bounds: tuple[int, int], entropy: Entropy) -> tuple[list[int], Heaps]:
+    """Places near the pivots, in order, and the heaps, of which some are spread now."""
     while True:
         places = []
-        for q, offset in step.pivots:
-            rank = values.size * q.numerator + offset * q.denominator
-            steps = np.abs(below_it * q.denominator - rank)
-            gaps = np.where(widths > 0, steps - steps.min(where=widths > 0, initial=HUGE), 0)
-            at = choose(gaps.view(np.uint64), step.rate / q.denominator, entropy, widths)
-            places.append(int(edges[at]) + 1 + below(int(widths[at]), entropy))
+        for pivot in step.pivots:
+            place, heaps = _place(pivot, step.rate, heaps, bounds, entropy)
+            places.append(place)
         if places[0] <= places[-1]:
-            return places
+            return places, heaps
+
+
+def _place(
+    pivot: Target, rate: Fraction, heaps: Heaps, bounds: tuple[int, int], entropy: Entropy
+) -> tuple[int, Heaps]:
+    """A stretch between two values by score and width, then a place in it; those near the pivot come first."""
+    rank, known = heaps.total * pivot[0] + pivot[1], entropy.bits(64)
+    reach, inside = FAR / float(rate), min(max(float(rank), 0.0), float(heaps.total))
+    heaps = heaps.spread(*heaps.near(inside - reach, inside + reach), entropy)
+    near = _Stretches.between(heaps, *heaps.near(inside - reach, inside + reach), bounds)
+    at = near.sure(rank, rate, known)
+    if at is None:
+        heaps = heaps.spread(0, heaps.places.size, entropy)
+        near = _Stretches.between(heaps, 0, heaps.places.size, bounds).starting(near.first)
+        gaps, each = near.gaps(rank), rate / rank.denominator
+        at = surely(gaps, each, known, near.widths)
+        at = exactly(gaps, each, known, entropy, near.widths) if at is None else at
+    return int(near.lows[at]) + 1 + below(int(near.widths[at]), entropy), heaps
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretches:
+    """Where a place may be: behind each of `lows`, how wide, and with how many values before it.
+
+    Stretches with fewer than `first` values before them are left out, or more than `last`; these are within `span`.
+    """
+
+    lows: Whole
+    widths: Whole
+    ranks: Whole
+    first: int
+    last: int
+    total: int
+    span: int
+
+    @classmethod
+    def between(cls, heaps: Heaps, first: int, last: int, bounds: tuple[int, int]) -> _Stretches:
+        """Those between the values of these heaps, which are spread; to the bounds, where they are the outermost."""
+        start, end = first == 0, last == heaps.places.size
+        outer = [bounds[0] - 1] * start, [bounds[1]] * end
+        edges = np.concatenate((whole(outer[0]), heaps.places[first:last], whole(outer[1])))
+        lowest = int(heaps.ranks[first]) + (not start)
+        ranks = np.arange(lowest, lowest + edges.size - 1)
+        highest = int(heaps.ranks[last]) - (not end)
+        return cls(edges[:-1], np.diff(edges), ranks, lowest, highest, heaps.total, bounds[1] - bounds[0] + 1)
+
+    def starting(self, first: int) -> _Stretches:
+        """The same, from the one with so many values before it on, and round."""
+        lows, widths, ranks = (np.roll(each, -first) for each in (self.lows, self.widths, self.ranks))
+        return _Stretches(lows, widths, ranks, first, self.last, self.total, self.span)
+
+    def gaps(self, rank: Fraction) -> NDArray[np.uint64]:
+        """How much further from the rank than the best, in steps of its denominator; of those without a place 0."""
+        steps = np.abs(self.ranks * rank.denominator - rank.numerator)
+        wide = self.widths > 0
+        return np.where(wide, steps - steps.min(where=wide, initial=HUGE), 0).view(np.uint64)
+
+    def sure(self, rank: Fraction, rate: Fraction, known: int) -> int | None:
+        """Which of them it is, if whatever was left out weighs too little to matter."""
+        if not (wide := self.widths > 0).any():
+            return None
+        best = float(np.abs(self.ranks[wide] - float(rank)).min()) + 1.0
+        left = [float(rank) - (self.first - 1)] * (self.first > 0)
+        left += [self.last + 1 - float(rank)] * (self.last < self.total)
+        beyond = self.span * exp(min(0.0, -float(rate) * (min(left, default=inf) - best)))
+        return surely(self.gaps(rank), rate / rank.denominator, known, self.widths, beyond)
 
 
 def _most(quantiles: list[Fraction]) -> Fraction:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from obverse.data.schema import Schema
 from obverse.errors import BadQuestion
@@ -13,12 +16,13 @@ from obverse.query.bigquery import asked
 from obverse.query.bound import bound
 from obverse.query.choose import choose, name
 from obverse.query.chosen import chosen, chosen_cells, widest
-from obverse.query.drawn import plan_rows, wants_rows
 from obverse.query.parse import Parsed, parse
 from obverse.query.plan import AskPlan
-from obverse.query.rows import RowsPlan
 from obverse.query.within import aimed, further
 from obverse.release import Terms
+
+if TYPE_CHECKING:
+    from obverse.query.rows import RowsPlan
 
 NAMING = 2  # to name groups costs as much as so many statistics of them
 
@@ -36,7 +40,7 @@ class Ask:
     def plan(self, schemas: Mapping[str, Schema], terms: Terms) -> AskPlan | RowsPlan:
         """Planned with the widest bounds that were learnt, to see its noise, and then with those that suit it."""
         parsed = parse(self.sql)
-        if wants_rows(parsed.select):
+        if _wants_rows(parsed.select):
             if parsed.options.within is not None:
                 raise BadQuestion(
                     "rows that are drawn have no ±, so that WITHIN asks nothing of them: say an ε"
@@ -45,6 +49,8 @@ class Ask:
                 raise BadQuestion(
                     "WITH DIFFERENTIAL_PRIVACY is of aggregates: ask for rows by DP-SELECT, or for COUNT, SUM or AVG"
                 )
+            from obverse.query.drawn import plan_rows  # with all that draws rows, which few questions need
+
             drawn = plan_rows(parsed, widest(schemas), terms)
             suited = chosen_cells(drawn, schemas)
             return drawn if suited is None else plan_rows(parsed, suited, terms)
@@ -66,6 +72,16 @@ class Ask:
         parsed = parse(self.sql)
         known = chosen(planned(parsed, widest(schemas), terms), schemas) or widest(schemas)
         return Ask(self.sql, further(lambda epsilon: planned(parsed, known, terms, epsilon), first, answer))
+
+
+def _wants_rows(select: exp.Select) -> bool:
+    """Whether a SELECT asks for rows: of no column an aggregate, and no groups."""
+    if select.args.get("group") or select.args.get("having") or not select.args.get("from_"):
+        return False
+    return not any(
+        node.find(exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup, exp.Anonymous)
+        for node in select.expressions
+    )
 
 
 def planned(

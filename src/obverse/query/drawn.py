@@ -29,16 +29,6 @@ CLAUSES = {"expressions", "with_", "from_", "joins", "where", "order", "limit", 
 TOGETHER = 4096  # cells that are counted together, where there are more than two columns
 
 
-def wants_rows(select: exp.Select) -> bool:
-    """Whether a SELECT asks for rows: of no column an aggregate, and no groups."""
-    if select.args.get("group") or select.args.get("having") or not select.args.get("from_"):
-        return False
-    return not any(
-        node.find(exp.AggFunc, exp.Window, exp.Filter, exp.WithinGroup, exp.Anonymous)
-        for node in select.expressions
-    )
-
-
 def plan_rows(parsed: Parsed, schemas: Mapping[str, Schema], terms: Terms) -> RowsPlan:
     """The plan of a SELECT that asks for rows."""
     select, options = parsed.select, parsed.options

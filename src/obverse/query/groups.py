@@ -13,9 +13,11 @@ from obverse.data.schema import Category
 from obverse.data.table import Cell, Tables
 from obverse.errors import Withheld
 from obverse.query.choose import NoisyChoice
-from obverse.query.kept import Group, by_value
+from obverse.query.kept import Group, in_order
 from obverse.query.keys import MOST_GROUPS, Key
 from obverse.query.resolve import Question
+
+PLAIN = frozenset((int, str, bool, type(None)))
 
 
 def known_groups(question: Question) -> tuple[Group, ...]:
@@ -30,7 +32,7 @@ def every_group(question: Question, tables: Tables) -> tuple[Group, ...]:
     known = [key.domain or looked_up(key, tables) for key in question.keys]
     if prod(map(len, known)) > MOST_GROUPS:
         raise Withheld(f"the public table makes more than {MOST_GROUPS:,} groups: ask for fewer keys at once")
-    return tuple(sorted(product(*known), key=by_value))
+    return tuple(in_order(product(*known)))
 
 
 def within(question: Question) -> exp.Expr | None:
@@ -58,7 +60,7 @@ def among(where: exp.Expr | None, choice: NoisyChoice) -> exp.Expr:
 
 def folded(group: tuple[Cell, ...] | Group) -> Group:
     """A key as every engine gives it, and as JSON keeps it: 3 and 3.0 are one group, true and 1 are not."""
-    return tuple(_plain(cell) for cell in group)
+    return tuple(cell if type(cell) in PLAIN else _plain(cell) for cell in group)  # type: ignore[misc]
 
 
 def _plain(cell: object) -> Category:

@@ -11,6 +11,7 @@ order of the keys is part of what is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -38,7 +39,7 @@ class Form:
         """Groups, where they were found in the data, and totals, in the order they are kept."""
         kept = {self._kept(group): row for group, row in zip(groups, totals, strict=True)}
         if domains is None:
-            found = sorted(kept, key=by_value)
+            found = in_order(kept)
             return [found, [[kept[group][place] for place in self.numbers] for group in found]]
         declared = product(*[domains[place] for place in self.keys])
         return [None, [[kept[group][place] for place in self.numbers] for group in declared]]
@@ -53,7 +54,7 @@ class Form:
         if not isinstance(kept, list) or len(kept) != len(totals):
             raise Broken("a kept answer does not fit its plan")
         by_group = {self._asked(tuple(group)): row for group, row in zip(kept, totals, strict=True)}
-        groups = tuple(product(*domains)) if domains is not None else tuple(sorted(by_group, key=by_value))
+        groups = tuple(product(*domains)) if domains is not None else tuple(in_order(by_group))
         back = sorted(range(len(self.numbers)), key=self.numbers.__getitem__)
         return groups, tuple(tuple(by_group[group][place] for place in back) for group in groups)
 
@@ -64,9 +65,13 @@ class Form:
         return tuple(kept[place] for place in sorted(range(len(self.keys)), key=self.keys.__getitem__))
 
 
-def by_value(group: Group) -> list[tuple[bool, str, Category]]:
-    """The order of groups that were found: of their values, and not of the rows."""
-    return [(cell is None, str(type(cell)), cell) for cell in group]
+def in_order(groups: Iterable[Group]) -> list[Group]:
+    """Groups that were found, in the order of their values and not of the rows."""
+    held = list(groups)
+    try:
+        return sorted(held)
+    except TypeError:  # where a value is missing
+        return sorted(held, key=lambda group: [(cell is None, str(type(cell)), cell) for cell in group])
 
 
 def form(question: Question, noisy: tuple[Noisy, ...], naming: Naming | None) -> Form:

@@ -21,7 +21,7 @@ from obverse.noise.entropy import Entropy
 from obverse.query.answer import Answer, Cell, distinct
 from obverse.query.choose import Naming, Noisy, NoisyChoice, NoisyQuantile, NoisyTotal, whole_loss
 from obverse.query.groups import among, every_group, folded, known_groups, within
-from obverse.query.kept import Form, Group, by_value, form
+from obverse.query.kept import Form, Group, form, in_order
 from obverse.query.options import Aim
 from obverse.query.ranges import Range, Scalar, Single
 from obverse.query.recipes import Recipe
@@ -181,6 +181,7 @@ class AskPlan:
                 if place is not None and value is not None:
                     held[place].append((int(value), int(count or 0)))
             pairs = [np.array(each, np.int64).reshape(-1, 2) for each in held]
+            pairs = [each[each[:, 0].argsort()] for each in pairs]  # in order, where they are many
             values = [np.repeat(each[:, 0], each[:, 1]) for each in pairs]
             exact |= {place: values for place in which}
         return exact
@@ -209,10 +210,10 @@ class AskPlan:
             single = tuple(group[0] for group in said) if len(keys) == 1 else ()
             found = tables.run(naming.select(rows, where, keys, single))
             units = {folded(row[:-1]): int(row[-1] or 0) for row in found}
-            ordered = sorted(units, key=by_value)
+            ordered = in_order(units)
             named = naming.named(at, [units[group] for group in ordered], entropy)
             said += [group for group, is_named in zip(ordered, named, strict=True) if is_named]
-        return tuple(sorted(set(said), key=by_value))
+        return tuple(in_order(set(said)))
 
     def present(
         self,
