@@ -17,6 +17,7 @@ from obverse.engines.duckdb import DuckDB
 from obverse.errors import BadQuestion
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
+from obverse.query.explain import describe
 from obverse.release import Terms
 from tests.contracts.test_questions import silent
 
@@ -290,3 +291,15 @@ def test_a_planted_bound_below_what_ranks_let_by_is_caught(
     )
     with pytest.raises(AssertionError, match=r"from \( select \* from visits"):
         test_neighbours_differ_by_no_more_than_is_charged(tmp_path, 2)
+
+
+def test_whom_an_answer_protects_is_found_along_foreign_keys(tmp_path: Path) -> None:
+    known = declared(tmp_path)
+    plan = Ask("SELECT COUNT(*) FROM items").plan(known, Terms())
+    whom = "all rows of one patient of visits added or removed, with what is theirs in items"
+    assert plan.protects == whom and f"items: protects {whom};" in describe("items", known)
+    both = Ask("SELECT COUNT(*) FROM patients JOIN visits ON id = patient").plan(known, Terms())
+    assert (
+        both.protects
+        == "all rows of one id of patients added or removed and all rows of one patient of visits added or removed"
+    )

@@ -16,6 +16,7 @@ from obverse.engines.duckdb import DuckDB
 from obverse.errors import BadQuestion, OverBudget
 from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
+from obverse.query.parse import parse
 from obverse.query.plan import AskPlan
 from obverse.query.within import reached, wide
 from obverse.release import Terms
@@ -165,3 +166,11 @@ def test_a_reached_share_is_kept_as_often_as_is_stated(tmp_path: Path) -> None:
             )  # type: ignore[operator]
     tables.close()
     assert said > 90 and wrong < 29
+
+
+def test_options_stand_before_or_behind_within() -> None:
+    told = [
+        parse(f"DP-SELECT 3 COUNT(*) FROM people {end}").options
+        for end in ("WITHIN 5 WITH (delta = 1e-6)", "WITH (delta = 1e-6) WITHIN 5")
+    ]
+    assert told[0] == told[1] and told[0].within is not None and told[0].delta is not None

@@ -21,7 +21,7 @@ from obverse.curator.shelf import Shelf
 from obverse.data.bounding import ranked
 from obverse.data.files import locate
 from obverse.data.learnt import Learnt
-from obverse.data.schema import Schema
+from obverse.data.schema import Schema, protected
 from obverse.data.settings import load
 from obverse.data.table import USUAL, Limits, Tables
 from obverse.errors import BadParameter, BadSource, Withheld
@@ -99,7 +99,7 @@ class Curator:
         return wanted.plan(self.schemas, terms)
 
     def _charged(self, plan: Plan[Value], tables: Tables, wanted: Request[Value], to: str) -> Release[Value]:
-        whom = " and ".join(self.schemas[name].protects for name in plan.tables)
+        whom = protected(self.schemas[name] for name in plan.tables)
         pending = self.ledger.submit(
             Charge(
                 to,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -117,6 +118,33 @@ class Schema:
                 return column
         known = tuple(column.name for column in self.columns)
         raise BadQuestion(f"{self.name} has no column {name}{hint(name, known)}")
+
+
+def protected(schemas: Iterable[Schema]) -> str:
+    """Whom an answer from these tables protects: whose rows are found along a foreign key, them and what is theirs."""
+    tables = list(schemas)
+    theirs = [each for each in tables if any(_points(each, other) for other in tables)]
+    said = " and ".join(each.protects for each in tables if each not in theirs)
+    return said + (f", with what is theirs in {' and '.join(each.name for each in theirs)}" if theirs else "")
+
+
+def with_owners(schema: Schema, known: Mapping[str, Schema]) -> list[Schema]:
+    """A table, and those along which it is found whose its rows are."""
+    line = [schema]
+    while len(line) <= len(known):
+        owners = [each for each in known.values() if _points(line[-1], each)]
+        if not owners:
+            break
+        line.append(owners[0])
+    return line
+
+
+def _points(schema: Schema, other: Schema) -> bool:
+    """Whether whose a row is follows from a row of another table, and is not its key."""
+    if schema.unit.column is None or other.unit.column is None:
+        return False
+    table, _, key = (schema.column(schema.unit.column).references or "").partition(".")
+    return table == other.name and key != other.unit.column
 
 
 def hint(name: str, known: tuple[str, ...]) -> str:

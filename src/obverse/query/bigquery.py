@@ -146,8 +146,8 @@ def _spelt(call: exp.Expr) -> str:
     """An aggregate with its bounds, as it was written."""
     if not _bounds(call):
         return shown(call)
-    low, high = (shown(bound) for bound in call.expressions[1:3]) if len(call.expressions) > 2 else ("", "")
-    return f"{shown(call.expressions[0])[:-1]}, {_bounds(call)} => ({low}, {high}))"
+    bounds = ", ".join(shown(bound) for bound in call.expressions[1:])
+    return f"{shown(call.expressions[0])[:-1]}, {_bounds(call)} => ({bounds}))"
 
 
 def _bounds(call: exp.Expr) -> str:
@@ -183,7 +183,7 @@ def _plain(call: exp.Expr) -> exp.Expr:
     inner = call.expressions[0] if _bounds(call) == PER_GROUP else call
     if not isinstance(inner, exp.Count | exp.Sum | exp.Avg) or isinstance(inner.this, exp.Distinct):
         raise BadQuestion(
-            f"{shown(call)} is of rows, in a question about what each person comes to: ask for it by itself; "
+            f"{_spelt(call)} is of rows, in a question about what each person comes to: ask for it by itself; "
             "COUNT, SUM and AVG are answered of people"
         )
     return inner
@@ -239,6 +239,9 @@ def asked(select: exp.Select, schemas: Mapping[str, Schema], clause: Clause | No
     whose(relation, clause)
     found = clause.strategy == "LAPLACE_THRESHOLD"
     calls = _calls(select, relation)
+    for call in calls:
+        if _bounds(call) and not all(_constant(bound) for bound in call.expressions[1:]):
+            raise BadQuestion(f"{_spelt(call)}: its contribution bounds are two numbers, as in => (0, 100)")
     _within(relation, clause, people=bool(calls))
     if not calls:
         return tightened(resolve(select, schemas, found=found), clause, people=False)
@@ -252,6 +255,11 @@ def asked(select: exp.Select, schemas: Mapping[str, Schema], clause: Clause | No
         raise BadQuestion(told(str(refusal))) from None
     aggregates = tuple(replace(each, text=told(each.text)) for each in question.aggregates)
     return tightened(replace(question, aggregates=aggregates), clause, people=True)
+
+
+def _constant(bound: exp.Expr) -> bool:
+    inner = bound.this if isinstance(bound, exp.Neg) else bound
+    return isinstance(inner, exp.Literal) and not inner.is_string
 
 
 def _within(relation: Relation, clause: Clause, *, people: bool) -> None:

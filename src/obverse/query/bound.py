@@ -115,6 +115,8 @@ def _recipe(question: Question, aggregate: Aggregate, place: Place) -> Recipe:
 
 def _count(question: Question, aggregate: Aggregate) -> Measure:
     value = aggregate.value
+    if value is not None and value.literal and aggregate.distinct:
+        raise BadQuestion(f"{aggregate.text}: a constant has one value; say of which column")
     if value is None or (value.literal and value.type is not None):
         return Measure(None, 1, 1)
     sql = finite_sql(value)
@@ -142,13 +144,27 @@ def _number(question: Question, aggregate: Aggregate) -> tuple[Typed, Interval]:
     """The number that is aggregated, and its bounds."""
     value = aggregate.value
     if value is None or value.type not in (Type.INTEGER, Type.REAL):
-        raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number")
+        raise BadQuestion(f"{aggregate.text}: {aggregate.function} takes a number{_numbers(value)}")
     if value.interval is None:
         raise BadQuestion(f"{aggregate.text} needs bounds: {_where_to_add(question, value)}")
     size = max(map(abs, value.interval))
     if size and not SMALLEST < size < 1 / SMALLEST:
         raise BadQuestion(f"{aggregate.text}: its bounds reach to 2^{ceil_log2(size)}, beyond 2^±400")
     return value, value.interval
+
+
+def _numbers(value: Typed | None) -> str:
+    """What makes a number of a value, or is asked of it instead."""
+    match None if value is None else value.type:
+        case Type.BOOLEAN:
+            return ": ask for COUNT_IF(x), or make one with CAST(x AS INTEGER)"
+        case Type.DATE | Type.TIMESTAMP:
+            return (
+                ": take a part, as YEAR(x), or days, as DATE_DIFF('day', DATE '2000-01-01', CAST(x AS DATE))"
+            )
+        case Type.TEXT:
+            return ": of a text ask for MODE(x), LENGTH(x), or COUNT(*) by group"
+    return ""
 
 
 def _ranked(question: Question, aggregate: Aggregate, place: Place) -> Value:

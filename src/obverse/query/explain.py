@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import sqrt
 
-from obverse.data.schema import Column, Schema, hint
+from obverse.data.schema import Column, Schema, hint, protected, with_owners
 from obverse.errors import BadQuestion
 from obverse.mechanisms.gaussian import Gaussian
 from obverse.mechanisms.laplace import Laplace
@@ -41,7 +41,7 @@ def statement(sql: str) -> tuple[str, str] | None:
 def explain(plan: AskPlan) -> str:
     """The SELECTs that would run, the noise of each statistic, the cost and each ±."""
     question = plan.question
-    lines = [f"protects    {' and '.join(schema.protects for schema in question.relation.private)}"]
+    lines = [f"protects    {protected(question.relation.private)}"]
     lines += [f"bounds      {line}" for line in _bounds(plan)]
     lines += [f"groups      {_groups(plan)}"] if question.keys else []
     for select in plan.reads:
@@ -129,18 +129,19 @@ def describe(name: str, schemas: Mapping[str, Schema]) -> str:
     ]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     shown = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-    return "\n".join([f"{schema.name}: {_whose(schema)}", *shown])
+    return "\n".join([f"{schema.name}: {_whose(schema, schemas)}", *shown])
 
 
-def _whose(schema: Schema) -> str:
+def _whose(schema: Schema, known: Mapping[str, Schema]) -> str:
     if schema.public:
         return "public"
     if schema.unit.column is None:
         return f"protects {schema.protects}"
+    whom = protected(with_owners(schema, known))
     if schema.unit.told:
-        return f"protects {schema.protects}; {schema.unit.rows:,} rows of one person count"
+        return f"protects {whom}; {schema.unit.rows:,} rows of one person count"
     learnt = "is chosen for each question" if schema.learnt is not None else "is to be declared or learnt"
-    return f"protects {schema.protects}; how many rows of one person count {learnt}"
+    return f"protects {whom}; how many rows of one person count {learnt}"
 
 
 def _values(schema: Schema, column: Column) -> str:

@@ -68,6 +68,8 @@ def _behind(tokens: list[Token]) -> tuple[list[Token], Options]:
         end -= 1
     kept, given = _options(tokens[:end])
     kept, within, confidence = _within(kept)
+    if within is not None and given == Options():
+        kept, given = _options(kept)  # WITH (…) stands before WITHIN
     if confidence is not None and given.confidence is not None:
         raise BadQuestion("confidence is given twice: behind WITHIN and in WITH (…)")
     return kept, replace(given, within=within, confidence=confidence or given.confidence)
@@ -224,6 +226,8 @@ def _stands_alone(tokens: list[Token]) -> None:
     epsilon, rest = tokens[0], tokens[1:]
     if not rest:
         return
+    if rest[0].token_type is TokenType.COMMA:
+        raise BadQuestion(f"no comma stands behind ε, and ε has a point: {ASKED}")
     kind, glued = rest[0].token_type, rest[0].start == epsilon.end + 1
     product = kind is TokenType.STAR and len(rest) > 1 and rest[1].text.lower() not in _AFTER_STAR
     if kind in _JOINING or product or (glued and kind in (TokenType.VAR, TokenType.NUMBER, TokenType.DOT)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -16,6 +17,7 @@ from obverse.query.clauses import check
 from obverse.query.heads import options
 from obverse.query.options import Options
 
+_DASHED = re.compile(r"dp\W*(select)?", re.IGNORECASE)
 LONGEST = 64 * 1024
 DEEPEST = 200
 NOT_SQL = "this is not SQL that can be read"
@@ -55,6 +57,8 @@ def parse(sql: str) -> Parsed:
         tokens = dialect.tokenize(sql)
     except SqlglotError:
         raise BadQuestion(f"{NOT_SQL}: a quotation mark or a comment is opened and never closed") from None
+    if "`" in sql and any(token.text == "`" or token.text.startswith("`") for token in tokens):
+        raise BadQuestion('names are quoted as "name" here, not with backticks')
     kept, said = options(_checked(tokens))
     if kept and kept[0].token_type not in STARTS:
         raise BadQuestion(_changes(kept[0].text))
@@ -77,6 +81,8 @@ def _checked(tokens: list[Token]) -> list[Token]:
 
 
 def _changes(word: str) -> str:
+    if _DASHED.fullmatch(word):
+        return "DP-SELECT is written with a hyphen or as DP_SELECT: DP-SELECT 0.5 COUNT(*) FROM …"
     return (
         f"{word[:40].upper()} is not answered, since a question changes nothing and looks at nothing but "
         "declared tables: SELECT and DP-SELECT are, EXPLAIN before them, DESCRIBE of a table, and SHOW BUDGET"
@@ -127,4 +133,6 @@ def _place(error: Exception) -> str:
     if not places:
         return "it nests too deep" if isinstance(error, RecursionError) else "something is missing in it"
     first = places[0]
-    return f"line {first.get('line')}, column {first.get('col')}: {first.get('description')}"
+    word = " ".join(str(first.get("highlight") or "").split())[:40]
+    at = f"at {word}, " if word else ""
+    return f"it goes wrong {at}line {first.get('line')}, column {first.get('col')}; look at what stands right before"

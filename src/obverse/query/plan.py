@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from obverse.data.bounding import Measure, Rows, apart, totals
 from obverse.data.picked import histogram
-from obverse.data.schema import Category
+from obverse.data.schema import Category, protected
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.mechanisms.lazily import Whole
@@ -58,7 +58,7 @@ class AskPlan:
     @property
     def protects(self) -> str:
         """Whom an answer protects."""
-        return " and ".join(schema.protects for schema in self.question.relation.private)
+        return protected(self.question.relation.private)
 
     @property
     def notes(self) -> tuple[str, ...]:

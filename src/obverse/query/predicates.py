@@ -109,7 +109,11 @@ def _between(node: exp.Between, read: Read) -> Typed:
 
 
 def _among(node: exp.In, read: Read) -> Typed:
-    if node.args.get("query") or node.args.get("unnest") or not node.expressions:
+    if node.args.get("query"):
+        raise BadQuestion(
+            f"{shown(node)}: IN is followed by a list of constants; instead of a SELECT, JOIN its table ON the column"
+        )
+    if node.args.get("unnest") or not node.expressions:
         raise BadQuestion(f"{shown(node)}: IN is followed by a list of constants")
     value = read(node.this)
     members = [read(member) for member in node.expressions]

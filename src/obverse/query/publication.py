@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from obverse.data.schema import protected
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.mechanisms.long_ranges import LongRanges
@@ -59,7 +60,7 @@ class PublishPlan:
 
     @property
     def protects(self) -> str:
-        return " and ".join(schema.protects for schema in self.relation.private)
+        return protected(self.relation.private)
 
     @cached_property
     def key(self) -> str:

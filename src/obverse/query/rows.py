@@ -13,6 +13,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from obverse.data.schema import protected
 from obverse.data.table import Tables
 from obverse.loss.loss import Loss
 from obverse.noise.entropy import Entropy
@@ -60,7 +61,7 @@ class RowsPlan:
 
     @property
     def protects(self) -> str:
-        return " and ".join(schema.protects for schema in self.relation.private)
+        return protected(self.relation.private)
 
     @cached_property
     def key(self) -> str:

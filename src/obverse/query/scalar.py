@@ -45,8 +45,31 @@ class Reader:
         if isinstance(node, exp.Column):
             return self.lookup(node)
         if (rule := _RULES.get(type(node))) is None:
-            raise BadQuestion(f"{shown(node)} is not answered; of a row there are {ANSWERED}")
+            raise BadQuestion(f"{shown(node)} is not answered; {_instead(node)}")
         return rule(node, self)
+
+
+_BY_DAY = "what it comes to depends on when it is asked: write the day, as DATE '2024-12-31'"
+_BY_TABLE = (
+    "what other rows hold is not looked up for each row: JOIN the table ON a column, or ask for the number before "
+    "and write it here"
+)
+_INSTEAD: dict[type[exp.Expr], str] = {
+    **dict.fromkeys((exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime), _BY_DAY),
+    **dict.fromkeys((exp.Exists, exp.Subquery, exp.Select), _BY_TABLE),
+    **dict.fromkeys((exp.Any, exp.All), "compare with each: x IN (1, 2), or x > 1 AND x > 2"),
+    exp.Tuple: "compare one by one: a = 1 AND b = 2",
+    exp.Rand: "rows are not drawn by chance, since noise would come on top: ask of all rows",
+    exp.Window: "OVER looks from row to row: GROUP BY instead",
+}
+
+
+def _instead(node: exp.Expr) -> str:
+    """What would work in place of an expression."""
+    named = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    if named in ("NOW", "GETDATE", "SYSDATE", "CURRENT_TIMESTAMP"):
+        return _BY_DAY
+    return _INSTEAD.get(type(node), f"of a row there are {ANSWERED}")
 
 
 def _literal(node: exp.Literal, read: Read) -> Typed:
@@ -170,7 +193,7 @@ def _named(node: exp.Anonymous, read: Read) -> Typed:
     if name in ("PREFIX", "SUFFIX") and len(arguments) == 2:
         kind = exp.StartsWith if name == "PREFIX" else exp.EndsWith
         return read(kind(this=arguments[0], expression=arguments[1]))
-    raise BadQuestion(f"{shown(node)} is not answered; of a row there are {ANSWERED}")
+    raise BadQuestion(f"{shown(node)} is not answered; {_instead(node)}")
 
 
 _RULES: dict[type[exp.Expr], Callable[..., Typed]] = {

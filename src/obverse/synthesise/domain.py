@@ -309,6 +309,7 @@ def known(name: str, axis: Axis | None, column: str) -> Axis:
     """The axis, or a refusal that says what to declare."""
     if axis is None:
         raise BadQuestion(
-            f"{name} has no values that are known in public: add categories, or low and high, for {column}"
+            f"{name} has no values that are known in public: add categories, or low and high, for {column}, "
+            "or leave it out"
         )
     return axis
