@@ -73,6 +73,12 @@ def test_other_letters_are_not_derived(schemas: dict[str, Schema]) -> None:
 
 
 def test_what_is_derived_keeps_its_bounds(schemas: dict[str, Schema]) -> None:
-    plan = Ask("SELECT SUM(age % 7 + 1) AS s, SUM(ABS(age - 60)) FROM people").plan(schemas, Terms())
+    plan = Ask("SELECT SUM(age % 7 + 1) AS s, SUM(ABS(age - 60)), SUM(LENGTH(sex)) FROM people").plan(
+        schemas, Terms()
+    )
     assert isinstance(plan, AskPlan)
-    assert [each.sensitivity.l1 * each.grid for each in plan.noisy] == [Fraction(8), Fraction(60)]
+    assert [each.sensitivity.l1 * each.grid for each in plan.noisy] == [
+        Fraction(8),
+        Fraction(60),
+        Fraction(6),
+    ]

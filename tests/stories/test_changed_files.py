@@ -41,3 +41,29 @@ def test_answers_follow_the_file(tmp_path: Path, form: str) -> None:
             for times, table in enumerate(TABLES, 1):
                 answer = clinic.ask(f"DP-SELECT 1000 COUNT(*) FROM {table}")
                 assert answer.rows == ((rows * times,),)
+
+
+def test_an_answer_is_kept_for_the_public_table_that_it_was_made_with(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("city\n" + "Graz\nWien\nWien\n" * 10)
+    (tmp_path / "clinic.toml").write_text("""
+[tables.people]
+source = "people.csv"
+[tables.people.columns]
+city = { type = "text", references = "cities.city" }
+[tables.cities]
+source = "cities.csv"
+public = true
+[tables.cities.columns]
+city = { type = "text" }
+side = { type = "text" }
+[policy]
+epsilon = 100_000
+""")
+    asked = "DP-SELECT 1000 side, COUNT(*) FROM people JOIN cities ON people.city = cities.city GROUP BY side"
+    for sides in (("south", "north"), ("north", "south")):
+        (tmp_path / "cities.csv").write_text("city,side\nGraz,{}\nWien,{}\n".format(*sides))
+        for again in (False, True):
+            with obverse.open(tmp_path / "clinic.toml") as clinic:
+                answer = clinic.ask(asked)
+                assert dict(answer.rows) == {sides[0]: 10, sides[1]: 20}
+                assert answer.receipt.again is again

@@ -38,6 +38,7 @@ from obverse.query.explain import describe, explain, statement
 from obverse.query.plan import AskPlan
 from obverse.query.publication import PublishPlan
 from obverse.query.register import REGISTER, Register
+from obverse.query.rows import RowsPlan
 from obverse.query.show import plus_minus
 from obverse.release import KINDS, Charge, Guarded, Linked, Plan, Release, Request, Terms
 
@@ -255,7 +256,10 @@ class Curator:
 
     def _key(self, plan: Plan[Value], tables: Tables) -> str:
         """One key for the same plan on the same data: what is kept is the answer, and never for other data."""
-        versions = "\n".join(f"{self._declared[name]} {tables.version(name)}" for name in plan.tables)
+        public = plan.public if isinstance(plan, AskPlan | RowsPlan) else ()
+        versions = "\n".join(
+            f"{self._declared[name]} {tables.version(name)}" for name in (*plan.tables, *public)
+        )
         return sha256(f"{plan.key}\n{versions}".encode()).hexdigest()
 
     def _open(self, names: tuple[str, ...]) -> Tables:

@@ -212,7 +212,8 @@ def _where_to_add(question: Question, value: Typed) -> str:
         for sql in value.sql.find_all(exp.Column)
         if field.typed.sql == sql
     ]
-    unbounded = [field for field in used if field.typed.interval is None and field.origin]
+    numbers = [field for field in used if field.typed.type in (Type.INTEGER, Type.REAL) and field.origin]
+    unbounded = [field for field in numbers if field.typed.interval is None]
     if not unbounded:
         return "no interval follows from this expression; clamp it, as in LEAST(GREATEST(x, 0), 100)"
     table, name = unbounded[0].origin.partition(".")[0], f"{unbounded[0].qualifier}.{unbounded[0].name}"

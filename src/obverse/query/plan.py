@@ -56,6 +56,10 @@ class AskPlan:
         return self.question.relation.tables
 
     @property
+    def public(self) -> tuple[str, ...]:
+        return self.question.relation.public
+
+    @property
     def protects(self) -> str:
         """Whom an answer protects."""
         return protected(self.question.relation.private)

@@ -78,6 +78,11 @@ class Relation:
         return weight
 
     @property
+    def public(self) -> tuple[str, ...]:
+        """The public tables beside them."""
+        return tuple(dict.fromkeys(schema.name for schema in self.schemas if schema.public))
+
+    @property
     def reader(self) -> Reader:
         return Reader(self.lookup)
 

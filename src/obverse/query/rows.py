@@ -52,6 +52,10 @@ class RowsPlan:
         return self.relation.tables
 
     @property
+    def public(self) -> tuple[str, ...]:
+        return self.relation.public
+
+    @property
     def guarantee(self) -> Loss:
         return self.drawing.loss
 

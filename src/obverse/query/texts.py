@@ -60,7 +60,9 @@ def _changed(node: exp.Func, read: Read) -> Typed:
 def _length(node: exp.Length, read: Read) -> Typed:
     inner = text(node.this, read, node)
     sql = exp.Length(this=inner.sql)
-    return derived(Typed(sql, Type.INTEGER, size=2.0**63, half=(Fraction(0), None)), len, inner)
+    made = derived(Typed(sql, Type.INTEGER, size=2.0**63, half=(Fraction(0), None)), len, inner)
+    known = [int(each) for each in made.domain or ()]
+    return replace(made, interval=(Fraction(known[0]), Fraction(known[-1]))) if known else made
 
 
 def _number(node: exp.Expr | None, least: int, whole: exp.Expr) -> int:
