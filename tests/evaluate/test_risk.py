@@ -187,6 +187,16 @@ def test_a_copy_with_a_little_noise_is_linked():
     assert linked.word() == "high"
 
 
+@pytest.mark.parametrize("every", [50, 3])
+def test_cells_suppressed_here_and_there_do_not_hide_a_noisy_copy(every):
+    """One star made a table generalised, and of a generalised table only exact copies were found."""
+    noisy = PEOPLE.set_column(2, "income", pa.array(PEOPLE["income"].to_numpy() + 1))
+    ages = ["*" if n % every == 0 else str(age) for n, age in enumerate(PEOPLE["age"].to_pylist())]
+    found = assess(noisy.set_column(0, "age", pa.array(ages)), _held(control=None))
+    assert found.verdict[0] == "Do not release"
+    assert {"Linking", "SinglingOut"} <= {each.evidence.attack for each in found.tried}
+
+
 def test_what_could_not_be_inferred_is_said_to_be_untested():
     bands = pa.array([f"{n // 9000 * 9000}-{n // 9000 * 9000 + 8999}" for n in PEOPLE["income"].to_pylist()])
     coarse = assess(PEOPLE.set_column(2, "income", bands), _held(sensitive=("income",)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +92,15 @@ def legible(name: str, kind: pa.DataType) -> None:
         kind = kind.value_type
     if pa.types.is_nested(kind) or "binary" in str(kind):
         raise BadSource(f"{name} is {kind}: attacks read numbers, dates, texts, and true or false")
+
+
+def retyped(table: pa.Table, like: pa.Table) -> pa.Table:
+    """Texts that are all numbers as numbers, where the other table has numbers."""
+    for place, name in enumerate(table.column_names):
+        if numeric(like, name) and not numeric(table, name):
+            with suppress(pa.ArrowInvalid):
+                table = table.set_column(place, name, table[name].cast(pa.float64()))
+    return table
 
 
 def counted(cells: pa.Array) -> pa.Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from obverse.attack.anonymised import Composition, Describing, Homogeneity, Matching
 from obverse.attack.base import Attack, Claims, Contest, Controls, Game, View, judge, shuffle
 from obverse.attack.interval import Rate
-from obverse.attack.mixed import encode, numeric
+from obverse.attack.mixed import encode, numeric, retyped
 from obverse.attack.synthetic import (
     NOTHING,
     Closest,
@@ -44,6 +44,7 @@ Truth = Callable[[Claims, pa.Table, pa.Table], NDArray[np.generic]]
 
 QUESTIONS = ("singling out", "linkability", "inference", "membership")
 TARGETS, PLANTED, SECRETS = 10_000, 500, 6
+SHARP = 0.1  # of the rows, from which attacks on values alone are made
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,23 @@ class World:
     copies: int = PLANTED
 
     @cached_property
-    def exact(self) -> bool:
-        """Whether every released cell is a value, and none an interval or a label."""
-        both = encode([self.release, self.known.people], self.release.column_names, self.known.ladders)
-        return both[0].exact
+    def sharp(self) -> World | None:
+        """The part of the release that holds values: columns of which half the cells do, and rows where all then do.
+
+        A cell that was suppressed here and there keeps no attacker from the rest.
+        """
+        names = self.release.column_names
+        boxes = encode([self.release, self.known.people], names, self.known.ladders)[0]
+        if boxes.exact:
+            return self
+        values = boxes.low == boxes.high
+        kept = np.flatnonzero(values.mean(axis=0) >= 0.5)
+        rows = values[:, kept].all(axis=1)
+        if len(kept) < 2 or rows.sum() < max(ENOUGH, SHARP * len(rows)):
+            return None
+        columns = [names[place] for place in kept]
+        release = retyped(self.release.select(columns).filter(pa.array(rows)), self.known.people)
+        return replace(self, release=release, known=self.known.within(columns))
 
     @cached_property
     def drawn(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -218,7 +232,7 @@ class World:
     @cached_property
     def linking(self) -> Linking | None:
         """The linking of two halves, where the release has two and can tell anything of them."""
-        if not self.exact or len(self.release.column_names) < 2:
+        if len(self.release.column_names) < 2:
             return None
         attack = Linking(*halves(self.release.column_names))
         return attack if attack.alarms(self.release) < 0.5 else None
@@ -229,11 +243,9 @@ class World:
         yield self.matching()
         if self.known.listed is not None and self.known.names is not None:
             yield by_name(self.release, self.known, self.game, self.size, self.copies)
-        if self.exact:
-            yield from self._predicates()
-        if (linking := self.linking) is not None:
-            alarms = linking.alarms(self.release)
-            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=alarms)
+        if self.sharp is not None:
+            yield from self.sharp._predicates()
+            yield from self.sharp._linked()
         for secret in self.secrets:
             yield from self.inferring(secret)
         if (outside := self.known.control) is not None and outside.num_rows >= 100:
@@ -248,6 +260,12 @@ class World:
         """A few columns as descriptions, where any such description fits one released row."""
         attack = SinglingOut(min(3, self.release.num_columns))
         yield self._described(attack, attack.run(View({"release": self.release})))
+
+    def _linked(self) -> Iterator[Tried]:
+        """Two halves of a record, where any two can be told to be one person's."""
+        if (linking := self.linking) is not None:
+            alarms = linking.alarms(self.release)
+            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=alarms)
 
     def _described(self, attack: SinglingOut | Describing, claims: Claims) -> Tried:
         """The descriptions, held against the people and against as many others where there are enough."""
@@ -290,7 +308,7 @@ class World:
 
         best = best_guess(plain(self.targets, secret)) if numbers else None
         yield self._judged(inferring, truth, about=secret, baseline=best)
-        if not self.exact:
+        if self.sharp is not self:
             sure = Homogeneity(known, secret, ladders)
             yield self._judged(sure, truth, about=secret, baseline=best, guess=secret)
         if (other := self.known.earlier) is not None:

@@ -24,9 +24,10 @@ def untested(world: World) -> Iterator[tuple[str, str]]:
             "a control",
             "no --control was given, and the people's rows are not to be found in the release",
         )
-    if world.linking is None:
-        why = "is so coarse that wrong pairs look like rows" if world.exact else "has generalised cells"
-        yield "linking of two halves", f"the release {why}"
+    if world.sharp is None:
+        yield "linking of two halves, and descriptions by few columns", "the release has generalised cells"
+    elif world.sharp.linking is None:
+        yield "linking of two halves", "the release is so coarse that wrong pairs look like rows"
     yield from _uninferred(world)
     if world.known.listed is None:
         yield (
