@@ -87,6 +87,8 @@ TOLD = {
     "SELECT sex, AVG(age) AS a FROM t GROUP BY sex HAVING COUNT(*) > 1400 ORDER BY a DESC LIMIT 1": "all_of_it",
     "SELECT sex, FLOOR(age / 50) AS k, COUNT(*) AS n, SUM(age) FROM t WHERE sex IN ('f', 'm') AND age >= 0 GROUP BY ROLLUP(sex, k) ORDER BY n": "all_of_it",
     "SELECT COUNT(*) FROM t WHERE age = 30 OR (sex = 'f' AND age > 70)": "all_of_it",
+    "SELECT COUNT(*) FROM t WHERE age * 0.1::DOUBLE = 2.3::DOUBLE OR age * 0.1::DOUBLE = 0.5::DOUBLE": "all_of_it",
+    "SELECT COUNT(*) FROM t WHERE FLOOR(age / 0.1::DOUBLE) > 200 AND age + 0.1::DOUBLE + 0.2::DOUBLE <> 30.3::DOUBLE": "all_of_it",
     "SELECT COUNT(*), COUNT(pay) FROM t WHERE pay >= 8 AND pay < 40 AND sex = 'm'": "pay",
     "SELECT COUNT(*) FROM t WHERE NOT pay < 60": "pay",
     "SELECT COUNT(*) FROM t WHERE born >= DATE '2000-02-10' AND born < DATE '2000-04-01'": "days",

@@ -15,8 +15,10 @@ from sqlglot import exp
 from obverse.data.schema import Type
 from obverse.query.ranges import Scalar
 from obverse.query.released import ANSWERED, Row, value
+from obverse.query.typed import DOUBLE
 
 Evaluate = Callable[..., Scalar]
+ROUNDED = (exp.Add, exp.Sub, exp.Mul, exp.Div)  # to a DOUBLE, as engines do
 NUMBERS = ("DOUBLE", "BIGINT", "INT128", "INT", "FLOAT", "DECIMAL")
 
 
@@ -85,6 +87,8 @@ def _plain(tree: exp.Expr, over: tuple[exp.Expr, ...]) -> exp.Expr | None:
         return None if inner is None else exp.Not(this=exp.Is(this=inner, expression=exp.Null()))
     if isinstance(tree, exp.Column) or type(tree) not in ANSWERED:
         return None
+    if isinstance(tree, exp.Literal):
+        return tree if tree.is_string or tree.name.isdigit() else exp.Cast(this=tree.copy(), to=DOUBLE)
     rebuilt = tree.copy()
     for name, part in tree.args.items():
         inside = _parts(part, over)
@@ -93,7 +97,7 @@ def _plain(tree: exp.Expr, over: tuple[exp.Expr, ...]) -> exp.Expr | None:
         rebuilt.set(
             name, inside[0] if isinstance(part, exp.Expr) else inside if isinstance(part, list) else part
         )
-    return rebuilt
+    return exp.Cast(this=rebuilt, to=DOUBLE) if type(tree) in ROUNDED else rebuilt
 
 
 def _parts(part: object, over: tuple[exp.Expr, ...]) -> list[exp.Expr] | None:

@@ -125,7 +125,7 @@ def _cast(tree: exp.Cast, number: Scalar) -> Scalar:
         return round(Fraction(number))
     if named == "DECIMAL":
         return _rounded(number, int(given[1].name) if len(given) > 1 else 0 if given else 3)
-    return Fraction(number)
+    return _applied(lambda x: Fraction(float(x)), number)
 
 
 def _among(found: Scalar, members: list[Scalar]) -> Scalar:
