@@ -70,6 +70,7 @@ SPELT: dict[type[exp.Expr], tuple[str, ...]] = {  # too long to be hit on by cha
     exp.WidthBucket: ("WIDTH_BUCKET(age, 0, 100, 5)", "WIDTH_BUCKET(wild, -10, 300, 7)"),
     exp.Replace: ("REPLACE(\"Given Name\", 'A', '')", "REPLACE(sex, '', 'long')"),
 }
+BEYOND = ("wild * wild", "FLOOR(pay * pay * pay * 1e9)", "wild * wild - wild * wild", "EXP(pay) * EXP(pay)")
 PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.Glob)  # have a rule that refuses them
 SHAPES: dict[str, object] = {"to": exp.DataType.build("DOUBLE"), "unit": exp.var("MONTH")}
 
@@ -120,15 +121,19 @@ def accepted() -> dict[type[exp.Expr], list[str]]:
 
 
 def _answered(text: str, known: dict[str, Schema]) -> bool:
+    return _planned(f"SELECT COUNT({text}) FROM t", known)
+
+
+def _planned(question: str, known: dict[str, Schema]) -> bool:
     try:
-        Ask(f"SELECT COUNT({text}) FROM t").plan(known, Terms())
+        Ask(question).plan(known, Terms())
     except Refusal:
         return False
     return True
 
 
 def asked(found: dict[type[exp.Expr], list[str]]) -> list[str]:
-    """Questions that count where a call has a value, that filter by one, and that group by one."""
+    """Questions that count where a call has a value, that filter by one, and that group by one and by what it gives."""
     texts = [text for texts in found.values() for text in texts]
     questions = []
     for place in range(-(-len(texts) // EACH)):
@@ -136,7 +141,9 @@ def asked(found: dict[type[exp.Expr], list[str]]) -> list[str]:
         last = some[-1]
         ends = ("", f" WHERE ({last}) IS NULL OR age > 3", f" GROUP BY ({last}) IS NULL")
         questions.append(f"SELECT {', '.join(f'COUNT({text})' for text in some)} FROM t{ends[place % 3]}")
-    return questions
+    known = {"t": schema("/nowhere/t.arrow")}
+    by = (f"DP-SELECT 0.1 COUNT(*) FROM t GROUP BY {text} WITH (delta = 1e-9)" for text in (*texts, *BEYOND))
+    return [*questions, *(question for question in by if _planned(question, known))]
 
 
 def schema(source: str) -> Schema:
@@ -144,7 +151,7 @@ def schema(source: str) -> Schema:
 
 
 def door(source: str, folder: Path) -> Curator:
-    policy = Policy(limits("100000"), accounts=(Account(CURATOR),))
+    policy = Policy(limits("100000", "0.001", "zcdp"), accounts=(Account(CURATOR),))
     return Curator([schema(source)], Ledger(folder / "ledger", policy, now), Keyed("door"))
 
 
