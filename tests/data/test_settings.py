@@ -146,6 +146,14 @@ BAD = [
     (one("'' = { type = 'text' }"), 4, "a name is not empty"),
     (one("age = { type = 'integer', references = 'q.id' }"), 4, "references q.id is no declared column"),
     (
+        one(
+            "id = { type = 'integer' }\nboss = { type = 'integer', references = 'p.id' }",
+            "source = 'p.csv'\nunit = { column = 'boss', rows = 2 }",
+        ),
+        3,
+        "unit follows references in a circle, through p",
+    ),
+    (
         one("age.type = 'real'", "source = 'p.csv'\nunit = { column = 'id', rows = 2 }"),
         3,
         "unit.column id is not among",

@@ -303,3 +303,13 @@ def test_whom_an_answer_protects_is_found_along_foreign_keys(tmp_path: Path) -> 
         both.protects
         == "all rows of one id of patients added or removed and all rows of one patient of visits added or removed"
     )
+
+
+def test_whose_a_row_is_is_not_told_in_a_circle() -> None:
+    key = Column("id", Type.INTEGER)
+    known = {
+        "a": Schema("a", "", (key, Column("x", Type.INTEGER, references="b.id")), Unit("x")),
+        "b": Schema("b", "", (key, Column("y", Type.INTEGER, references="a.id")), Unit("y")),
+    }
+    with pytest.raises(BadQuestion, match="in a circle"):
+        Ask("SELECT COUNT(*) FROM a").plan(known, Terms())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -58,6 +59,8 @@ def load(path: str | Path) -> Settings:
     _distinct(top.section("tables"))
     schemas = tuple(_schema(name, section, folder) for name, section in tables.items())
     _check_references(schemas, tables)
+    for schema in schemas:
+        _check_owners(schema, {each.name: each for each in schemas}, tables[schema.name])
     ledger = folder / top.text("ledger", f"{file.stem}.ledger")
     limits = _limits(top.section("limits"))
     return Settings(file, ledger, schemas, top.section("policy"), top.section("accounts"), limits)
@@ -216,6 +219,21 @@ def _check_references(schemas: tuple[Schema, ...], tables: dict[str, Section]) -
                 tables[schema.name].section("columns").section(column.name).refuse(
                     f"references {target} is no declared column of type {column.type.value}", "references"
                 )
+
+
+def _check_owners(schema: Schema, schemas: Mapping[str, Schema], section: Section) -> None:
+    """Whose a row is, is told along foreign keys in so many steps, and not in a circle."""
+    at, seen = schema, {schema.name}
+    while at.unit.column is not None and (target := at.column(at.unit.column).references) is not None:
+        name, _, key = target.partition(".")
+        if name in seen:
+            section.refuse(
+                f"unit follows references in a circle, through {name}: name a person's own key", "unit"
+            )
+        at = schemas[name]
+        if at.unit.column == key:
+            return
+        seen.add(name)
 
 
 def _distinct(section: Section) -> None:

@@ -98,7 +98,7 @@ class Sources:
             raise BadQuestion(f"there is no table {node.name}{close}")
         return self._owned(schema, alias if node.alias else schema.name, sampled=self.sampled)
 
-    def _owned(self, schema: Schema, alias: str, *, sampled: bool) -> Relation:
+    def _owned(self, schema: Schema, alias: str, *, sampled: bool, above: tuple[str, ...] = ()) -> Relation:
         """The table with its owner, found along foreign keys where its unit column points to another table."""
         plain = table(schema, alias, sampled=sampled)
         if schema.unit.column is None:
@@ -107,7 +107,11 @@ class Sources:
         if references is None:
             return plain
         target, _, key = references.partition(".")
-        parent = self._owned(self.schemas[target], f"{MARK}{target}", sampled=False)
+        if target in (*above, schema.name):
+            raise BadQuestion(f"whose the rows of {schema.name} are is told in a circle, through {target}")
+        parent = self._owned(
+            self.schemas[target], f"{MARK}{target}", sampled=False, above=(*above, schema.name)
+        )
         if parent.rows.unit.column is None or parent.field(exp.column(key)).owner:
             return replace(plain, people=parent.people or references)
         return _completed(table(schema, alias), parent, key, schema)
