@@ -296,11 +296,8 @@ class Contest:
 
 def versions() -> tuple[tuple[str, str], ...]:
     """What to install to repeat a run."""
-    return (
-        ("obverse", version("obverse")),
-        ("numpy", version("numpy")),
-        ("python", platform.python_version()),
-    )
+    installed = ("obverse", "numpy", "pyarrow", "duckdb", "numba", "highspy")
+    return (*((name, version(name)) for name in installed), ("python", platform.python_version()))
 
 
 def hide(table: pa.Table, ids: Sequence[str], entropy: Entropy) -> tuple[pa.Table, NDArray[np.int64]]:

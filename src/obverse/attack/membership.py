@@ -31,6 +31,7 @@ Rule = Literal["loss", "gaussian", "relative", "conjugate", "quantile"]
 
 FALSE_ALARMS = 0.01  # the share of outsiders whom the attacker is willing to name
 FLOOR = 1e-3  # below which a fit is rounding
+DIGITS = 9  # of a score: the rest is rounding, and would make of a tie a claim
 SPREAD, MEAN = 8.0, 4.0  # how many observations the priors on a row's spread and mean are worth
 
 
@@ -114,6 +115,7 @@ class Membership(Attack):
             scores = own[0] - _usual(asked, own[0], ~inside)
         else:
             scores = self._by_references(own, asked)
+        scores = np.round(scores, DIGITS)
         return Claims(np.ones(inside.sum(), bool), scores[inside], scores[inside] > 0)
 
     def _by_references(self, own: Scores, asked: pa.Table) -> Scores:
