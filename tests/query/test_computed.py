@@ -38,6 +38,9 @@ VALUES = [
     ("LOG2(n)", log2(100)),
     ("EXP(n / 100)", exp(1)),
     ("EXP(n * n)", None),
+    ("POWER(n, 64)", 1e128),
+    ("POWER(POWER(n, 64), 64)", None),
+    ("POWER(1 / n, 2)", 1e-4),
     ("SIGN(n)", 1),
     ("SIGN(0 - n)", -1),
     ("TRUNC(n / 7)", 14),
@@ -122,6 +125,15 @@ def test_columns_are_called_as_in_sql(sql: str, column: str, schemas: dict[str, 
 def test_group_by_means_the_column_where_one_is_called_like_an_alias(schemas: dict[str, Schema]) -> None:
     sql = "SELECT COALESCE(sex, 'all') AS sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)"
     assert [row[0] for row in _shown(sql, schemas).rows] == ["Female", "Male", "all"]
+
+
+def test_numbers_beyond_64_bits_are_floats_and_beyond_a_double_null(schemas: dict[str, Schema]) -> None:
+    terms = " * ".join(["COUNT(*)"] * 80)
+    sql = f"SELECT POWER(COUNT(*), 10) AS wide, {terms} / 7 AS wider, POWER(POWER(COUNT(*), 64), 64) AS widest FROM people"
+    plan = Ask(sql).plan(schemas, Terms())
+    assert isinstance(plan, AskPlan)
+    answer = plan.present(((),), ((10**6,),), plan.confidence)
+    assert answer.rows == ((1e60, None, None),) and isinstance(answer.rows[0][0], float)
 
 
 MOMENTS = [

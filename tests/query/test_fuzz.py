@@ -15,7 +15,11 @@ import pytest
 from obverse.errors import Refusal
 from obverse.noise.entropy import Entropy, Keyed
 from obverse.query.ask import Ask
+from obverse.query.choose import NoisyChoice
 from obverse.query.explain import explain, statement
+from obverse.query.plan import AskPlan
+from obverse.query.released import Row, value
+from obverse.query.rows import RowsPlan
 from obverse.release import Terms
 from tests.engines.questions import Questions, schemas
 
@@ -181,6 +185,16 @@ ODD = (
         "WITH (epsilon = 1)",
     ),
     *(
+        "IF(COUNT(*) > 1, 2, 3)",
+        "CAST(COUNT(*) AS INT)",
+        "SQRT(SUM(age)) // COUNT(*)",
+        "POWER(COUNT(*), 3)",
+        "ROUND(SUM(age), -2)",
+        "GREATEST(COUNT(*), 1)",
+        "DP_INTERVAL_HIGH(COUNT(*))",
+        "IF(age > 3, 1, 2)",
+        "VAR(age)",
+        "(SELECT id, COUNT(*) + 1 AS n FROM t GROUP BY id HAVING n > 2)",
         "contribution_bounds_per_group => (0, 1)",
         "DP_INTERVAL_LOW(n)",
         "SQRT(LN(age))",
@@ -220,9 +234,22 @@ def asked(text: str) -> None:
     try:
         said = statement(text)
         plan = Ask(text if said is None else said[1]).plan(schemas("t.parquet"), Terms())
-        assert plan.key and explain(plan)
+        assert plan.key and (explain(plan) if isinstance(plan, AskPlan) else plan.told)
+        shown(plan)
     except Refusal as refusal:
         assert 10 < len(str(refusal)) < 1000, text
+
+
+def shown(plan: AskPlan | RowsPlan) -> None:
+    """What is made of released numbers fails on none of them: nothing, little, less than nothing and very much."""
+    if isinstance(plan, RowsPlan):
+        rows = [Row((held,) * len(plan.read.axes), ()) for held in (None, 0, "x", 10**18)]
+        assert [[value(each.tree, row) for each in plan.columns] for row in rows]
+        return
+    groups = (plan.groups() or (("x",) * len(plan.question.keys),))[:2]
+    for steps in (0, 1, -7, 10**15):
+        found = tuple(0 if isinstance(each, NoisyChoice) else steps for each in plan.numbers)
+        assert plan.present(groups, (found,) * len(groups), plan.confidence).columns
 
 
 @pytest.mark.parametrize("key", range(ROUNDS))

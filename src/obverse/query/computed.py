@@ -17,7 +17,7 @@ from obverse.query.ranges import Number, Range, Scalar
 
 Operation = Callable[..., Scalar]
 Real = Callable[[float], float]
-MOST_POWER = 64
+MOST_POWER, MOST_DIGITS = 64, 4096
 
 OPERATIONS: dict[type[exp.Expr], Operation] = {
     exp.Paren: lambda x: x,
@@ -45,9 +45,15 @@ def _real(function: Real) -> Operation:
 
 
 def _power(x: Fraction, y: Fraction) -> Scalar:
-    if Fraction(y).denominator == 1 and abs(y) <= MOST_POWER:
+    if Fraction(y).denominator == 1 and _digits(x) * abs(y) <= MOST_DIGITS:
         return Fraction(x) ** int(y)
     return Fraction(float(x) ** float(y)) if x >= 0 else None
+
+
+def _digits(x: Number) -> int:
+    """How many binary digits it is written with."""
+    exact = Fraction(x)
+    return exact.numerator.bit_length() + exact.denominator.bit_length()
 
 
 _REALS: dict[type[exp.Expr], Real] = {exp.Sqrt: sqrt, exp.Ln: log, exp.Exp: e_to_the}
@@ -66,7 +72,7 @@ def _rising(function: Real) -> Callable[[Range], Range]:
 
     def end(x: Number, beyond: float) -> Number:
         try:
-            return Fraction(function(float(x))) if not isinf(x) else beyond
+            return beyond if isinstance(x, float) and isinf(x) else Fraction(function(float(x)))
         except (ValueError, OverflowError):
             return beyond
 
@@ -105,7 +111,7 @@ def raised(x: Range, power: exp.Expr) -> Range | None:
     if not isinstance(power, exp.Literal) or not power.name.isdigit() or int(power.name) > MOST_POWER:
         return None
     n, made = int(power.name), Range(Fraction(1), Fraction(1))
-    if isinf(x.low) or isinf(x.high):
+    if any(isinstance(end, float) or _digits(end) * n > MOST_DIGITS for end in (x.low, x.high)):
         return Range(-inf, inf)
     if n % 2 == 0:
         x = abs(x)

@@ -355,16 +355,16 @@ def ordered(lines: list[Line], order: Order) -> list[Line]:
 
 
 def cell(found: Scalar) -> Cell:
-    """The one exact scaling at the end: a whole number stays whole, another becomes the nearest float."""
+    """The one exact scaling at the end: a whole number of 64 bits stays whole, another becomes the nearest float."""
     if isinstance(found, tuple):
         return tuple(_single(each) for each in found)
     return _single(found)
 
 
 def _single(found: Single) -> Category | float | None:
-    if isinstance(found, Fraction):
-        return found.numerator if found.denominator == 1 else float(found)
-    return found
+    if isinstance(found, bool) or not isinstance(found, int | Fraction):
+        return found
+    return int(found) if found.denominator == 1 and abs(found) < 2**63 else float(found)
 
 
 def _sortable(found: Scalar) -> tuple[int, float | str]:

@@ -148,7 +148,10 @@ def _applied(operation: Operation, *operands: Scalar) -> Scalar:
     if any(operand is None for operand in operands):
         return None
     try:
-        return operation(*operands)
+        found = operation(*operands)
+        if isinstance(found, int | Fraction):
+            float(found)  # what no double holds is no number
+        return found
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         return None
 
@@ -250,5 +253,8 @@ def margin(number: Scalar, around: Range | None) -> float | None:
     """How far the ends of a range are from a number, at most."""
     if around is None or not isinstance(number, int | Fraction):
         return None
-    wide = max(float(around.high) - float(number), float(number) - float(around.low), 0.0)
+    try:
+        wide = max(float(around.high) - float(number), float(number) - float(around.low), 0.0)
+    except OverflowError:
+        return inf
     return wide if isfinite(wide) else inf
