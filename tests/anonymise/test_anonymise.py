@@ -160,6 +160,13 @@ def test_people_are_counted_not_rows():
     assert set(made.table["age"].to_pylist()) == {"30-31", "40-41"}
 
 
+def test_the_marketers_risk_counts_people_too():
+    """Two classes of two people with three rows each: one in two is named rightly, not one in six."""
+    table = pa.table({"q": ["a", "b"] * 6, "who": [f"p{i % 4}" for i in range(12)]})
+    assert dict(measure(table, ["q"], who=table["who"]).risks)["marketer"] == 0.5
+    assert dict(measure(table, ["q"]).risks)["marketer"] == pytest.approx(2 / 12)
+
+
 def test_several_sensitive_columns_count_as_known_to_each_other():
     """[MKGV07, section 4.3]: l of one column holds among those who agree on the other."""
     table = sample(200)

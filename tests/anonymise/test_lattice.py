@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.anonymise.test_anonymise import QUASI, sample
 
+from obverse.anonymise import folded
 from obverse.anonymise.items import collect
-from obverse.anonymise.lattice import Search
+from obverse.anonymise.lattice import Search, classes_at
 from obverse.anonymise.measure import histograms
 from obverse.anonymise.rules import Rule
 from obverse.anonymise.search import prepare
@@ -108,3 +110,21 @@ def test_distances_are_between_rows_that_stay():
     items, _ = collect(ready.codes, ready.domains, joint)
     best = Search(items, ready.line, rules, [x.height for x in ready.ladders if x], 2).best(0.5)
     assert best is not None and np.count_nonzero(best.label < 0) <= 1
+
+
+@pytest.mark.parametrize("entries", [1, 50, 1_000_000])
+def test_folded_columns_tell_the_same_rows_apart(entries, monkeypatch):
+    """Whether columns are joined or not, and where they are too many to be, two rows are alike when their labels are."""
+    monkeypatch.setattr(folded, "MOST_ENTRIES", entries)
+    table = sample(200)
+    ready = prepare(table, QUASI, {}, {}, "hierarchy", [1.0] * 3)
+    steps = [ladder.height + 1 for ladder in ready.ladders if ladder]
+    items, _ = collect(ready.codes, ready.domains, np.zeros(len(table), np.int64))
+    found = folded.fold(items.codes, ready.line, steps)
+    assert found is not None and sorted(c for columns in found.columns for c in columns) == [0, 1, 2]
+    assert entries == 50 or len(found.columns) == (3 if entries == 1 else 1)
+    everybody, slot = np.arange(len(items.rows)), np.full(1024, -1, np.int64)
+    for node in product(*map(range, steps)):
+        ours = folded.alike(found.codes, found.table, found.at(node), everybody, slot)
+        theirs = classes_at(items.codes, ready.line, np.array(node), everybody, slot)
+        assert ours[1] == theirs[1] and (ours[0] == theirs[0]).all()

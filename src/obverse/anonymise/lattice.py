@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from obverse.anonymise.boxes import Lines
 from obverse.anonymise.codes import Ints
+from obverse.anonymise.folded import alike, fold
 from obverse.anonymise.items import Items, allowed
 from obverse.anonymise.rules import Rules, set_overall
 
 Node = tuple[int, ...]
-MOST_VIEWS = 40
+LEAST_VIEWS, MOST_VIEWS, MOST_LABELS = 40, 400, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,14 @@ def good_classes(
 
 
 @njit(cache=True)
-def tally(items: Items, line: Lines, chosen: Ints, most: int) -> NDArray[np.float64]:
-    """What some rows lose on each column at each step."""
+def tally(items: Items, line: Lines, chosen: Ints, upto: Ints) -> NDArray[np.float64]:
+    """What some rows lose on each column at each step below some."""
     d = items.codes.shape[1]
-    found = np.zeros((d, most))
+    found = np.zeros((d, len(line.price)))
     for i in chosen:
         for j in range(d):
             at = line.start[j] + items.codes[i, j]
-            for step in range(most):
+            for step in range(upto[j]):
                 found[j, step] += items.rows[i] * line.price[step, at]
     return found
 
@@ -138,17 +139,16 @@ class Search:
         count = len(items.rows)
         self.all, self.total = np.arange(count), float(items.rows.sum()) * len(heights)
         self.slot = np.full(1 << (2 * count).bit_length(), -1, np.int64)
+        self.folded = fold(items.codes, line, self.steps)
         self.views: list[View] = []
-        self.nodes, self.sizes = (
-            np.zeros((MOST_VIEWS, len(heights)), np.int64),
-            np.zeros(MOST_VIEWS, np.int64),
-        )
+        views = min(MOST_VIEWS, max(LEAST_VIEWS, MOST_LABELS // max(1, count)))
+        self.nodes, self.sizes = np.zeros((views, len(heights)), np.int64), np.zeros(views, np.int64)
         self._keep(self.nodes[0], View(self.all, items.people, self.all.astype(np.int32)))
         self.plain = len(rules.kind) == 0 and items.persons == 0
         # Distinct diversity and k: a class that keeps them keeps them when it grows, whatever joins it.
         self.grows = bool((rules.kind == 0).all()) and bool((rules.contexts == 1).all())
-        self.whole = tally(items, line, self.all, max(self.steps))
-        self.bound = self.losses(self.whole)
+        self.whole = tally(items, line, self.all, np.array(self.steps))
+        self.bound = self.losses(self.whole, self.steps)
         self.rises = (np.diff(self.whole, axis=1) * line.factor[:, None] / self.total).tolist()
 
     def _keep(self, node: Ints, view: View) -> None:
@@ -156,29 +156,33 @@ class Search:
         self.nodes[len(self.views)], self.sizes[len(self.views)] = node, len(view.items)
         self.views.append(view)
 
-    def losses(self, tallied: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Σ over columns of what each loses on its step, for every node at once."""
-        bound = np.zeros(self.steps)
-        for j, steps in enumerate(self.steps):
-            shape = [1] * len(self.steps)
+    def losses(self, tallied: NDArray[np.float64], upto: Sequence[int]) -> NDArray[np.float64]:
+        """Σ over columns of what each loses on its step, for every node below some steps at once."""
+        bound = np.zeros(upto)
+        for j, steps in enumerate(upto):
+            shape = [1] * len(upto)
             shape[j] = steps
             bound = bound + tallied[j, :steps].reshape(shape) * (self.line.factor[j] / self.total)
         return bound
 
-    def suppressed(self, node: Node) -> tuple[Ints, NDArray[np.bool_]]:
-        """Each item's class at a node, and which items must go; classes are compared with the rows that stay."""
+    def seen(self, node: Node) -> tuple[View, Ints, Ints]:
+        """The smallest view of a finer node, the class of each of its items at this one, and the classes' people."""
         at = np.array(node, np.int64)
         below = np.flatnonzero((self.nodes[: len(self.views)] <= at).all(axis=1))
         view = self.views[int(below[np.argmin(self.sizes[below])])]
-        fewer, classes = classes_at(self.items.codes, self.line, at, view.items, self.slot)
-        label = fewer[view.label]
+        fewer, classes = self.classes(node, view.items)
         people = np.bincount(fewer, view.people, minlength=classes).astype(np.int64)
-        if 2 * classes < len(view.items) and len(self.views) < MOST_VIEWS:
+        if 2 * classes < len(view.items) and len(self.views) < len(self.nodes):
             first = np.empty(classes, np.int64)
             first[fewer[::-1]] = view.items[::-1]
-            self._keep(at, View(first, people, label.astype(np.int32)))
+            self._keep(at, View(first, people, fewer.astype(np.int32)[view.label]))
+        return view, fewer, people
+
+    def suppressed(self, label: Ints, people: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Each item's class at a node, and which items must go; classes are compared with the rows that stay."""
         if self.plain:
             return label, (people < self.least)[label]
+        classes = len(people)
         away = np.zeros(len(label), np.bool_)
         while True:
             good = good_classes(self.items, self.rules, self.all, label, classes, self.least)
@@ -187,6 +191,12 @@ class Search:
                 return label, worse
             away = worse
             self.compare_with(~away)
+
+    def classes(self, node: Node, items: Ints) -> tuple[Ints, int]:
+        """The class of each of some items at a node."""
+        if self.folded is None:
+            return classes_at(self.items.codes, self.line, np.array(node, np.int64), items, self.slot)
+        return alike(self.folded.codes, self.folded.table, self.folded.at(node), items, self.slot)
 
     def compare_with(self, stay: NDArray[np.bool_]) -> None:
         """Takes the distribution of the rows that stay as the one to be close to."""
@@ -223,17 +233,22 @@ class Search:
         """
         if len(self.rules.kind):
             self.compare_with(np.ones(len(self.all), np.bool_))
-        label, away = self.suppressed(node)
-        gone = float(self.items.rows @ away)
+        view, fewer, people = self.seen(node)
         finer = tuple(slice(0, step + 1) for step in node)
+        if self.plain and (gone := float(people[people < self.least].sum())) > most:
+            bounds[finer] = np.inf
+            return self.all, np.inf, gone
+        label, away = self.suppressed(fewer[view.label], people)
+        gone = float(self.items.rows @ away)
         if gone > most and (self.grows or none):
             bounds[finer] = np.inf
             return label, np.inf, gone
         some = 2 * np.count_nonzero(away) < len(away)
-        part = tally(self.items, self.line, np.flatnonzero(away if some else ~away), max(self.steps))
+        part = tally(self.items, self.line, np.flatnonzero(away if some else ~away), np.array(node) + 1)
         stays, hidden = self.whole - part if some else part, gone * float(self.line.factor.sum()) / self.total
         if self.grows and gone:
-            np.maximum(bounds[finer], self.losses(stays)[finer] + hidden, out=bounds[finer])
+            upto = [step + 1 for step in node]
+            np.maximum(bounds[finer], self.losses(stays, upto) + hidden, out=bounds[finer])
         bounds[node] = np.inf
         lost = sum(float(stays[j, step]) * self.line.factor[j] for j, step in enumerate(node)) / self.total
         return np.where(away, -1, label), lost + hidden, gone

@@ -21,13 +21,17 @@ from obverse.errors import BadParameter
 
 @dataclass(frozen=True)
 class Figures:
-    """The smallest class, the number of classes and rows, and for each rule its worst figure and whether it holds."""
+    """The smallest class, the number of classes and rows, and for each rule its worst figure and whether it holds.
+
+    `people` is the sum over all classes: the rows, unless it is known who is who.
+    """
 
     k: int
     classes: int
     rows: int
     rules: tuple[tuple[Rule, float, bool], ...] = ()
     uniques: int = 0
+    people: int = 0
 
     @property
     def holds(self) -> bool:
@@ -42,7 +46,7 @@ class Figures:
         wants as many as possible; with no table of the population at hand the journalist's risk is the prosecutor's.
         """
         most = 1 / self.k if self.k else 0.0
-        return ("prosecutor", most), ("journalist", most), ("marketer", self.classes / max(1, self.rows))
+        return ("prosecutor", most), ("journalist", most), ("marketer", self.classes / max(1, self.people))
 
 
 @njit(cache=True)
@@ -94,7 +98,8 @@ def measure(
     results = tuple(
         (rule, float(figure), bool(fine)) for rule, figure, fine in zip(rules, found, good, strict=True)
     )
-    return Figures(int(people.min()), len(people), len(table), results, int((people == 1).sum()))
+    alone, everybody = int((people == 1).sum()), int(people.sum())
+    return Figures(int(people.min()), len(people), len(table), results, alone, everybody)
 
 
 def histograms(
