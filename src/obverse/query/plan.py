@@ -364,7 +364,8 @@ def cell(found: Scalar) -> Cell:
 def _single(found: Single) -> Category | float | None:
     if isinstance(found, bool) or not isinstance(found, int | Fraction):
         return found
-    return int(found) if found.denominator == 1 and abs(found) < 2**63 else float(found)
+    exact = Fraction(found)
+    return exact.numerator if exact.denominator == 1 and abs(exact) < 2**63 else float(exact)
 
 
 def _sortable(found: Scalar) -> tuple[int, float | str]:
