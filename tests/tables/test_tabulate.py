@@ -243,3 +243,10 @@ def test_a_private_table_needs_to_know_how_many_rows_of_a_person_count():
     untold = replace(PEOPLE, unit=Unit("id", told=False))
     with pytest.raises(BadParameter, match="how many rows of one id count: add rows to the unit of people"):
         Tabulate("people", by=("job",), protect=Private(Fraction(1))).plan({"people": untold}, Terms())
+
+
+def test_missing_values_have_a_line_only_where_somebody_lacks_one(memory):
+    rows = pa.table({"town": pa.array([None] * 9, pa.string()), "job": ["cook"] * 9})
+    value = table(memory, Tabulate("people", by=("town", "job")), rows)
+    assert set(value["town"].to_pylist()) == {"(missing)", "Total"}
+    assert set(value["job"].to_pylist()) == {"cook", "nurse", "judge", "Total"}

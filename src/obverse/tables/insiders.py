@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
 from obverse.errors import Withheld
 from obverse.tables.dimension import Dimension
-from obverse.tables.pattern import Gap, Pattern
+from obverse.tables.pattern import NEAR, Check, Gap, Pattern
 from obverse.tables.suppress import Carrier
 
+BASE = 8  # groups of insiders for each digit
 CHEAP = 1e-3  # what moving a cell costs that is hidden already
 
 
@@ -65,11 +66,63 @@ def guarded(pattern: Pattern, hidden: np.ndarray, attackers: Sequence[Insider]) 
     """
     if not attackers:
         return hidden
-    routes = Routes(pattern, hidden, attackers)
+    routes, crowd = Routes(pattern, hidden, attackers), Crowd(pattern, hidden, attackers)
     for sign in (1, -1):
         for cell in np.flatnonzero(pattern.need(sign) > 0):
-            routes.open(int(cell), sign)
+            if doubtful := crowd.doubtful(int(cell), sign):
+                routes.open(int(cell), sign, doubtful)
     return routes.hidden
+
+
+def required(pattern: Pattern, attacker: Insider, cell: int, sign: int) -> float:
+    """How far a cell must be able to go for somebody who may have a part in it."""
+    need = float(pattern.need(sign)[cell])
+    return need if sign > 0 else min(need, float(pattern.truth[cell]) - attacker.held[cell])
+
+
+class Crowd:
+    """Many insiders at once: what moves while all that a group knows stays, moves for each of the group.
+
+    Everybody is in one group for each digit of their number: for any two people there is a group of the one
+    without the other.
+    """
+
+    def __init__(self, pattern: Pattern, hidden: np.ndarray, attackers: Sequence[Insider]) -> None:
+        self.pattern, self.attackers = pattern, attackers
+        check = Check(pattern, hidden)
+        self.place = {int(cell): place for place, cell in enumerate(check.columns)}
+        numbers = np.arange(len(attackers))
+        digits = 1
+        while BASE**digits < len(attackers):
+            digits += 1
+        self.digits = np.array([numbers // BASE**place % BASE for place in range(digits)])
+        self.seen = {sign: np.zeros((digits, BASE, len(check.columns))) for sign in (1, -1)}
+        for place, value in product(range(digits), range(BASE)):
+            group = [attackers[who] for who in np.flatnonzero(self.digits[place] == value).tolist()]
+            for sign in (1, -1) if group else ():
+                cells = np.concatenate([attacker.cells for attacker in group])
+                self.seen[sign][place, value] = check.reach(cells, self._need(check, group, sign), sign)
+
+    def _need(self, check: Check, group: Sequence[Insider], sign: int) -> np.ndarray:
+        need = check.need[sign].copy()
+        if sign < 0:
+            for cell, part in chain.from_iterable(attacker.held.items() for attacker in group):
+                if cell in self.place:
+                    here = self.place[cell]
+                    need[here] = min(need[here], check.pattern.truth[cell] - part)
+        return need
+
+    def doubtful(self, cell: int, sign: int) -> list[int]:
+        """Those to whom the cell is not seen to go far enough, but for those who know it."""
+        reached = self.seen[sign][:, :, self.place[cell]]
+        most = np.take_along_axis(reached, self.digits, axis=1).max(axis=0)
+        short = np.flatnonzero(most < self.pattern.need(sign)[cell] - NEAR)
+        return [
+            who
+            for who in short.tolist()
+            if cell not in self.attackers[who].cells
+            and most[who] < required(self.pattern, self.attackers[who], cell, sign) - NEAR
+        ]
 
 
 class Routes:
@@ -78,19 +131,13 @@ class Routes:
     def __init__(self, pattern: Pattern, hidden: np.ndarray, attackers: Sequence[Insider]) -> None:
         self.pattern, self.hidden, self.attackers = pattern, hidden.copy(), attackers
         self.near, self.far = Carrier(pattern, hidden), Carrier(pattern)
-        self.knows: dict[int, list[int]] = {}
-        for who, attacker in enumerate(attackers):
-            for cell in attacker.cells:
-                self.knows.setdefault(int(cell), []).append(who)
 
-    def open(self, cell: int, sign: int) -> None:
+    def open(self, cell: int, sign: int, doubtful: Sequence[int]) -> None:
         """Finds ways for the cell to move as far as it was promised, of which each insider knows no cell of one."""
-        need = float(self.pattern.need(sign)[cell])
-        ways = [self._way(Gap(cell, sign, need), np.zeros(0, np.int64))]
-        for who in self._met(ways[0], cell):
+        ways = [self._way(Gap(cell, sign, float(self.pattern.need(sign)[cell])), np.zeros(0, np.int64))]
+        for who in doubtful:
             told = self.attackers[who].cells
-            rest = self.pattern.truth[cell] - self.attackers[who].held[cell]
-            amount = need if sign > 0 else min(need, rest)
+            amount = required(self.pattern, self.attackers[who], cell, sign)
             if amount <= 0 or any(not way[told].any() for way in ways):
                 continue
             try:
@@ -99,11 +146,6 @@ class Routes:
                 # Earlier tables may leave no more room. A number of people is shown nevertheless, an amount is not.
                 if not (self.pattern.free[cell] or self.pattern.system.whole):
                     raise
-
-    def _met(self, way: np.ndarray, cell: int) -> list[int]:
-        """Everybody who knows a cell on the way, but for those who know the moving cell itself."""
-        met = {who for there in np.flatnonzero(way) for who in self.knows.get(int(there), ())}
-        return sorted(met.difference(self.knows.get(cell, ())))
 
     def _way(self, gap: Gap, told: np.ndarray) -> np.ndarray:
         """The cheapest along hidden cells; where there is none, what else it needs is hidden."""

@@ -17,6 +17,7 @@ from obverse.tables.polytope import Polytope
 NEAR = 1e-6
 FAR = 1e9
 LARGEST = 1e3
+MANY = 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,6 +121,8 @@ class Check:
 
     def drop(self, column: int) -> bool:
         """Show this cell again, unless that opens a gap."""
+        kept_low, kept_high = self.low[column], self.high[column]
+        self.low[column] = self.high[column] = 0.0
         self.polytope.fix(column, 0.0, 0.0)
         kept = {sign: proof.copy() for sign, proof in self.proof.items()}
         relies = np.array([moved[column] for moved in self.moved] + [False])
@@ -127,28 +130,54 @@ class Check:
         if next(self._unproved(lost), None) is None:
             return True
         self.proof = kept
-        self.polytope.fix(column, self.low[column], self.high[column])
+        self.low[column], self.high[column] = kept_low, kept_high
+        self.polytope.fix(column, kept_low, kept_high)
         return False
 
     def _unproved(self, wanted: dict[int, np.ndarray]) -> Iterator[Gap]:
         """Gaps among the wanted cells; every other one is given a table as its proof."""
         for sign in (1, -1):
-            pending, together = wanted[sign].copy(), True
-            need = self.need[sign]
-            move = np.zeros(len(need))
+            pending = wanted[sign].copy()
+            if pending.sum() > MANY:
+                pending = self._together(pending, sign, wanted)
             while pending.any():
-                before = pending.sum()
-                if together:
-                    move = self.polytope.farthest(sign * pending.astype(float))
-                else:
-                    nearest = int(np.flatnonzero(pending)[np.argmin((need - sign * move)[pending])])
-                    move = self.polytope.range(nearest, sign)
-                    if sign * move[nearest] < need[nearest] - NEAR:
-                        pending[nearest] = False
-                        yield self._gap(nearest, sign)
+                nearest = int(np.flatnonzero(pending)[np.argmin(self.need[sign][pending])])
+                move = self.polytope.range(nearest, sign)
+                if sign * move[nearest] < self.need[sign][nearest] - NEAR:
+                    pending[nearest] = False
+                    yield self._gap(nearest, sign)
                 self._note(move, wanted)
-                pending &= sign * move < need - NEAR
-                together &= bool(pending.sum() < 0.9 * before)
+                pending &= sign * move < self.need[sign] - NEAR
+
+    def _together(self, pending: np.ndarray, sign: int, wanted: dict[int, np.ndarray]) -> np.ndarray:
+        """Those that are left when tables that move many cells at once prove no more."""
+        for move in self._many(np.where(pending, self.need[sign], 0.0), sign):
+            self._note(move, wanted)
+            pending = pending & (sign * move < self.need[sign] - NEAR)
+        return pending
+
+    def reach(self, cells: np.ndarray, need: np.ndarray, sign: int) -> np.ndarray:
+        """How far, up to its need, each cell is seen to go while these stay as they are; it may be farther."""
+        still = np.isin(self.columns, cells)
+        found = np.zeros(len(self.columns))
+        for move in self._many(np.where(still, 0.0, need), sign, still):
+            np.maximum(found, sign * move, out=found)
+        return found
+
+    def _many(self, need: np.ndarray, sign: int, still: np.ndarray | None = None) -> Iterator[np.ndarray]:
+        """Tables that move many cells at once, none farther than it needs, as long as each proves some more."""
+        down, up = (np.where(self.need[s] > 0, self.need[s], np.inf) for s in (-1, 1))
+        low, high = np.maximum(self.low, -down), np.minimum(self.high, up)
+        if still is not None:
+            low, high = np.where(still, 0.0, low), np.where(still, 0.0, high)
+        self.polytope.bound(low, high)
+        pending, before = need > 0, np.inf
+        while pending.any() and pending.sum() < 0.95 * before:
+            before = pending.sum()
+            move = self.polytope.farthest(sign * pending.astype(float))
+            yield move
+            pending = pending & (sign * move < need - NEAR)
+        self.polytope.bound(self.low, self.high)
 
     def _note(self, move: np.ndarray, wanted: dict[int, np.ndarray]) -> None:
         for sign in (1, -1):

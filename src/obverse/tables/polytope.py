@@ -54,6 +54,10 @@ class Polytope:
         """Another range for one cell."""
         self._solver.changeColBounds(cell, low, high)
 
+    def bound(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Other ranges for all cells."""
+        self._solver.changeColsBounds(self.size, self._columns, low, high)
+
     def prices(self) -> np.ndarray:
         """What the last direction pays for each equation: the proof that no table goes farther."""
         return -np.array(self._solver.getSolution().row_dual)

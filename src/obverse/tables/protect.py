@@ -153,5 +153,5 @@ def _worth_a_line(totals: Totals) -> np.ndarray:
     for axis, dimension in enumerate(totals.dimensions):
         for spare in (dimension.missing, dimension.other):
             part = (slice(None),) * axis + (spare,)
-            mask[part] = totals.rows[part].any()
+            mask[part] &= totals.rows[part].any()
     return mask
