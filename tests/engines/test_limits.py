@@ -57,6 +57,18 @@ def test_a_question_is_stopped_in_time_and_stays_charged(folder: Path) -> None:
         assert curator.ledger.loss(table="t").epsilon() == 2
 
 
+def test_rows_in_batches_are_stopped_in_time_too(folder: Path) -> None:
+    known = Schema("t", str(folder / "t.parquet"), (Column("i", Type.INTEGER),))
+    tables, start = DuckDB([known], limits=Limits(1)), perf_counter()
+    with pytest.raises(Withheld, match="could not finish"):
+        list(tables.batches(parse_one(MANY.format(i="i", t="t"), dialect="duckdb")))
+    assert 1 <= perf_counter() - start < 15
+    rows = tables.batches(parse_one("SELECT i FROM t", dialect="duckdb"))
+    first = next(rows)
+    sleep(2)
+    assert first.num_rows + sum(batch.num_rows for batch in rows) == 60_000
+
+
 def test_of_two_that_run_the_one_that_is_late_is_stopped_and_what_follows_is_not() -> None:
     watch, stopped = Watch(), []
     with (

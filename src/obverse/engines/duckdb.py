@@ -71,10 +71,16 @@ class DuckDB:
     def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
         from pyarrow import ArrowException
 
+        cursor, ended = self._connection.cursor(), object()
         try:
-            reader = self._connection.cursor().sql(self._sql(select)).to_arrow_reader(BATCH)
-            assert reader is not None
-            yield from reader
+            with self._watch.within(self._limits.seconds, cursor.interrupt):
+                reader = cursor.sql(self._sql(select)).to_arrow_reader(BATCH)
+            while True:  # who reads may take their time between two batches
+                with self._watch.within(self._limits.seconds, cursor.interrupt):
+                    batch = next(reader, ended)
+                if batch is ended:
+                    return
+                yield batch
         except (duckdb.Error, ArrowException, OSError):
             raise Withheld(FAILED) from None
 

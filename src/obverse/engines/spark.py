@@ -90,7 +90,9 @@ class Spark:
     def batches(self, select: exp.Query) -> Iterator[pyarrow.RecordBatch]:
         text = self._sql(select)
         try:
-            yield from self._session.sql(text).toArrow().to_batches()
+            with self._watch.within(self._limits.seconds, self._stopping()):
+                found = self._session.sql(text).toArrow()
+            yield from found.to_batches()
         except _failures():
             raise Withheld(FAILED) from None
 
