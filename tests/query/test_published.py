@@ -169,6 +169,11 @@ def test_the_stated_margin_holds(what: str, ways: tuple[str, str]) -> None:
     assert abs(off.var() / spread**2 - 1) < 5 * (5 / 1500) ** 0.5  # a Laplace variable's kurtosis is 6
 
 
+def test_a_table_is_found_in_any_case(people: Schema) -> None:
+    text = "CREATE RELEASE jobs AS SELECT COUNT(*) FROM {} GROUP BY sex"
+    assert planned(text.format("T"), people).key == planned(text.format("t"), people).key
+
+
 PUBLISHED = (
     "CREATE RELEASE a AS DP-SELECT 1 COUNT(*) FROM t GROUP BY RANGES(age)",
     "CREATE RELEASE b AS DP-SELECT 1 COUNT(*) FROM t GROUP BY CUBE(sex, age)",
@@ -231,6 +236,8 @@ REFUSED = {
     "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES(pay, 1e-300)": "a whole number, or a half",
     "CREATE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY RANGES()": "by one column or several",
     "CREATE RELEASE x AS SELECT": "not SQL that can be read|counts the cells of one table",
+    'CREATE RELEASE "my jobs" AS SELECT COUNT(*) FROM t GROUP BY sex': "a release's name is a word",
+    "CREATE RELEASE x AS SELECT COUNT(*) FROM nowhere GROUP BY sex": "there is no table nowhere",
     "CREATE RELEASE x y AS SELECT COUNT(*) FROM t GROUP BY sex": "a release is made and stays",
     "CREATE RELEASE 1 AS SELECT COUNT(*) FROM t GROUP BY sex": "a release's name is a word",
     "CREATE OR REPLACE RELEASE x AS SELECT COUNT(*) FROM t GROUP BY sex": "cannot be taken back",

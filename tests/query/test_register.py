@@ -292,3 +292,28 @@ def test_nothing_is_registered_of_public_tables_or_where_nothing_is_wanted() -> 
             Register("t", Fraction(1), columns).plan(schemas, Terms())
     with pytest.raises(BadParameter, match="above 0"):
         Register("t", Fraction(0)).plan(known(None), Terms())
+
+
+def test_bias_is_known_of_rows_whose_person_follows_along_keys(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,customer\n" + "".join(f"{i},{i % 300}\n" for i in range(900)))
+    (tmp_path / "items.csv").write_text("order\n" + "".join(f"{i % 900}\n" for i in range(2700)))
+    (tmp_path / "shop.toml").write_text("""
+[tables.orders]
+source = "orders.csv"
+unit = { column = "customer", rows = 3 }
+[tables.orders.columns]
+id = { type = "integer" }
+customer = { type = "integer" }
+[tables.items]
+source = "items.csv"
+unit = { column = "order", rows = 4 }
+[tables.items.columns]
+order = { type = "integer", references = "orders.id" }
+[policy]
+epsilon = 100
+""")
+    with obverse.open(tmp_path / "shop.toml") as shop:
+        shop.register("items", 20)
+        assert "people with more than 4 rows" in shop.explain("SELECT COUNT(*) FROM items")
+        joined = "SELECT COUNT(*) FROM items JOIN orders ON items.order = orders.id"
+        assert "in joined tables was not learnt" in shop.explain(joined)

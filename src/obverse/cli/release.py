@@ -60,7 +60,7 @@ def _request(args: Namespace) -> Publish:
     from obverse.query.publish import Cut, Publish
 
     table, _, column = (args.table or "").partition(".")
-    columns = [name for name in (column, *args.columns.split(",")) if name]
+    columns = [name.strip() for name in (column, *args.columns.split(",")) if name.strip()]
     if not table or not columns:
         raise BadParameter("name a table and its columns: obverse release ranges people.age")
     cuts = tuple(Cut(name, WAYS[args.form], args.step) for name in columns)

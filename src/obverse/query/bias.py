@@ -13,7 +13,7 @@ import numpy as np
 from sqlglot import exp
 
 from obverse.data.learnt import Binned
-from obverse.data.schema import Schema
+from obverse.data.schema import Schema, with_owners
 from obverse.query.choose import NoisyTotal
 from obverse.query.chosen import bounds, by_person, columns_used, counted, cut, free, shift, sides, total
 from obverse.query.plan import AskPlan
@@ -90,7 +90,11 @@ def _schema(plan: AskPlan) -> Schema:
 def _rows(plan: AskPlan) -> Binned | str:
     """People by how many rows they have, or why that is not known."""
     relation, schema = plan.question.relation, _schema(plan)
-    if len(relation.private) > 1 or relation.rows.source.find(exp.Join, exp.Union) is not None:
+    owners = len(with_owners(schema, {each.name: each for each in relation.private})) - 1
+    joins = len(
+        list(relation.rows.source.find_all(exp.Join, exp.Union))
+    )  # those that say whose rows these are
+    if len(relation.private) > 1 + owners or joins > owners:
         return "how many rows one person has in joined tables was not learnt"
     if (rows := counted(schema)) is None:
         return f"how many rows people have was not learnt; obverse register {schema.name} --epsilon 0.1 learns it"

@@ -16,7 +16,7 @@ from obverse.query.parse import parse
 from obverse.query.publish import Cut, Publish
 from obverse.query.typed import shown
 
-_CREATE = re.compile(r"\s*CREATE\s+RELEASE\s+(\S+)\s+AS\s+(.*)", re.IGNORECASE | re.DOTALL)
+_CREATE = re.compile(r'\s*CREATE\s+RELEASE\s+("[^"]*"|\S+)\s+AS\s+(.*)', re.IGNORECASE | re.DOTALL)
 _MEANT = re.compile(r"\s*(CREATE|DROP|ALTER)\s+(OR\s+REPLACE\s+)?RELEASE\b", re.IGNORECASE)
 EXAMPLE = "CREATE RELEASE ages AS SELECT COUNT(*) FROM people GROUP BY RANGES(age)"
 

@@ -16,7 +16,7 @@ from math import prod
 
 from sqlglot import exp
 
-from obverse.data.schema import Column, Schema, Type
+from obverse.data.schema import Column, Schema, Type, hint
 from obverse.errors import BadQuestion
 from obverse.mechanisms.long_ranges import LongRanges
 from obverse.mechanisms.ranges import LaplaceRanges
@@ -76,14 +76,15 @@ class Publish:
         return widely if suited is None else self._planned(suited, terms)
 
     def _planned(self, schemas: Mapping[str, Schema], terms: Terms) -> PublishPlan:
-        if self.table not in schemas:
-            raise BadQuestion(f"there is no table {self.table}; there are {', '.join(sorted(schemas))}")
-        schema = schemas[self.table]
+        by_name = {name.lower(): schema for name, schema in schemas.items()}
+        if (schema := by_name.get(self.table.lower())) is None:
+            close = hint(self.table, tuple(schemas)).replace("; it has", "; there are")
+            raise BadQuestion(f"there is no table {self.table}{close}")
         if schema.public:
             raise BadQuestion(f"{self.table} is public: there is nobody to protect, so publish it as it is")
         if not self.name.isidentifier():
             raise BadQuestion("a release's name is a word, such as ages")
-        whole = exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(self.table, quoted=True))))
+        whole = exp.Select(from_=exp.From(this=exp.Table(this=exp.to_identifier(schema.name, quoted=True))))
         relation = Sources(schemas, {}).of(whole)
         named = [schema.column(cut.column) for cut in self.cuts]
         if not named or len(set(named)) < len(named):
@@ -95,7 +96,7 @@ class Publish:
         )
         axes = tuple(_axis(fields[cut.column], column, cut) for cut, column in zip(cuts, named, strict=True))
         epsilon = terms.epsilon if self.epsilon is None else self.epsilon
-        request = Publish(self.name, self.table, cuts, epsilon)
+        request = Publish(self.name, schema.name, cuts, epsilon)
         read = Read(relation.rows, None, axes)
         return PublishPlan(
             request, relation, read, _mechanism(read, cuts, epsilon), Fraction(terms.confidence)
