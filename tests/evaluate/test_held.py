@@ -8,6 +8,7 @@ import pytest
 
 from obverse.data.schema import Column, Role, Schema, Type
 from obverse.errors import BadParameter, BadSource
+from obverse.evaluate.dates import span
 from obverse.evaluate.examine import examine
 from obverse.evaluate.held import against, fingerprint, held, rows
 
@@ -36,12 +37,12 @@ def test_text_stays_text(tmp_path):
     assert rows(tmp_path / "r.csv", like)["zip"].to_pylist() == ["02138", "02139"]
 
 
-def test_quoted_dates_are_dates_and_labels_of_dates_stay_text(tmp_path):
+def test_quoted_dates_are_dates_and_labels_of_dates_are_spans(tmp_path):
     like = pa.table({"born": [datetime.date(1950, 1, 2)]})
     (tmp_path / "r.csv").write_text('"born"\n"1960-05-06"\n')
     assert rows(tmp_path / "r.csv", like)["born"].to_pylist() == [datetime.date(1960, 5, 6)]
     (tmp_path / "r.csv").write_text('"born"\n"1960-05-06"\n"1960s"\n')
-    assert rows(tmp_path / "r.csv", like)["born"].to_pylist() == ["1960-05-06", "1960s"]
+    assert rows(tmp_path / "r.csv", like)["born"].to_pylist() == [span("1960-05-06"), span("1960s")]
 
 
 @pytest.mark.parametrize(

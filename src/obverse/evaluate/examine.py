@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from obverse.evaluate.alone import alone, worst
+from obverse.evaluate.dates import dated
 from obverse.evaluate.exposed import exposed
 from obverse.evaluate.fixes import Search, cheapest
 from obverse.evaluate.held import Held, fingerprint, rows
@@ -37,7 +38,7 @@ def examine(released: str | Path | Released, known: Held, said: Said = Said()) -
     if not isinstance(released, Released):
         path, table = Path(released), rows(released, known.people)
         released = Released(path.name, fingerprint(path), table, said.to, said.date, said.epsilon, said.delta)
-    release = released.table
+    release = dated(released.table, known.people)
     found = assess(
         release,
         known,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import MAXYEAR, datetime, timedelta
+from datetime import MAXYEAR
 from math import floor, log10
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from obverse.attack.anonymised import Describing, Matching
 from obverse.attack.base import Game, View, shuffle
 from obverse.attack.mixed import shared
+from obverse.evaluate.dates import micros
 from obverse.evaluate.held import Held
 from obverse.evaluate.risk import TARGETS, World
 from obverse.evaluate.tried import THRESHOLD, few, short
@@ -172,14 +173,10 @@ def _dated(cells: pa.ChunkedArray, years: int) -> pa.Array:
     starts = pc.floor_temporal(cells.cast(pa.timestamp("us")), multiple=years, unit="year").combine_chunks()
     coded = starts.dictionary_encode()
     labels = [
-        start and f"[{_micros(start)}, {_micros(start.replace(year=min(start.year + years, MAXYEAR)))})"
+        start and f"[{micros(start)}, {micros(start.replace(year=min(start.year + years, MAXYEAR)))})"
         for start in coded.dictionary.to_pylist()
     ]
     return pa.DictionaryArray.from_arrays(coded.indices, pa.array(labels, pa.string())).cast(pa.string())
-
-
-def _micros(moment: datetime) -> int:
-    return int((moment - datetime(1970, 1, 1)) / timedelta(microseconds=1))
 
 
 def _shared(release: pa.Table) -> pa.Table:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from obverse.data.hierarchy import Ladder, from_csv
 from obverse.data.schema import Column, Role, Schema
 from obverse.data.settings import load
 from obverse.errors import BadParameter, BadSource
+from obverse.evaluate.dates import dated
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def rows(path: str | Path, like: pa.Table | None = None, missing: Sequence[str] 
         raise BadSource(f"{path} names a column twice")
     if not table.num_rows:
         raise BadSource(f"{path} is empty: it has a header and no rows")
-    return _finite(table if like is None else _dated(table, like), str(path))
+    return _finite(table if like is None else dated(table, like), str(path))
 
 
 def _finite(table: pa.Table, what: str) -> pa.Table:
@@ -220,16 +220,6 @@ def _finite(table: pa.Table, what: str) -> pa.Table:
                 raise BadSource(f"{what}: {name} holds infinite numbers; write them as missing")
             if pc.any(pc.is_nan(cells)).as_py():
                 table = table.set_column(place, name, pc.if_else(pc.is_nan(cells), None, cells))
-    return table
-
-
-def _dated(table: pa.Table, like: pa.Table) -> pa.Table:
-    """Texts that are all dates or times, where the table they are compared with has such, as some files quote them."""
-    for place, name in enumerate(table.column_names):
-        kind = like.schema.field(name).type if name in like.column_names else None
-        if kind is not None and pa.types.is_temporal(kind) and pa.types.is_string(table[name].type):
-            with suppress(pa.ArrowInvalid):
-                table = table.set_column(place, name, table[name].cast(kind))
     return table
 
 

@@ -31,6 +31,7 @@ from obverse.attack.synthetic import (
 )
 from obverse.errors import BadParameter
 from obverse.evaluate.alike import alike
+from obverse.evaluate.dates import dated
 from obverse.evaluate.held import Held
 from obverse.evaluate.named import by_name
 from obverse.evaluate.played import guessed, seen, without
@@ -133,6 +134,7 @@ def assess(
         raise BadParameter(f"a threshold is a share between 0 and 1, not {threshold}")
     if (epsilon is not None and not epsilon >= 0) or not 0 <= delta < 1:
         raise BadParameter(f"ε is 0 or more, and δ 0 or more and below 1, not {epsilon} and {delta}")
+    release = dated(release, known.people)
     columns, strange = alike(release, known)
     world = World(
         release.select(columns), known.within(columns), seed, Game(seed, ledger=epsilon, delta=delta)
