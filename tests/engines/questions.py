@@ -355,6 +355,11 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
         "SELECT {found}, {aggregate} FROM {source} GROUP BY 1 WITH (delta = 1e-6)",
         "WITH s AS (SELECT * FROM {whole} WHERE {test}) SELECT {key}, {aggregate} FROM s GROUP BY 1 HAVING COUNT(*) > 2",
         "SELECT COUNT(*), AVG(n) FROM (SELECT id, {whose} AS n FROM v WHERE {test} GROUP BY id) AS s WHERE n > 1",
+        "SELECT k, COUNT(*), SUM(n) FROM (SELECT id, sex AS k, COUNT(DISTINCT {counted}) + 1 AS n FROM {whole} "
+        "GROUP BY id, sex HAVING COUNT(*) > 1 AND SUM(age) < 90) AS s GROUP BY k",
+        "SELECT COUNT(*), SUM(n) FROM (SELECT age, COUNT(*) FILTER (WHERE {test}) AS n FROM w GROUP BY age "
+        "HAVING {whose} > 0) AS s",
+        "SELECT COUNT(*), COUNT(DISTINCT age) FROM (SELECT DISTINCT age, sex FROM w) AS s",
         "SELECT COUNT(*), SUM(u.pay), SUM(v.age) FROM u JOIN v ON u.id = v.id WHERE {both}",
         "SELECT COUNT(*), COUNT(DISTINCT {side}.id) FROM u LEFT JOIN v ON u.id = v.id WHERE {both}",
         "SELECT COUNT(*), SUM(n) FROM (SELECT {side}.id, COUNT(*) AS n FROM u LEFT JOIN v ON u.id = v.id AND {both} "
