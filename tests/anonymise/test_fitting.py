@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.anonymise.test_anonymise import release
 
-from obverse.anonymise import recode
+from obverse.anonymise import fitting, recode
 from obverse.anonymise.anonymise import Anonymise
 from obverse.anonymise.files import write
 from obverse.anonymise.measure import measure
@@ -18,6 +18,7 @@ from obverse.anonymise.recode import Recoding
 from obverse.cli.main import main
 from obverse.curator.curator import open_settings
 from obverse.data.hierarchy import from_rows
+from obverse.errors import BadParameter
 
 ODD = ("a, b", "a", "b", 'say "hi"', "it's", "a\\b", "*", "[1, 2]", None, "{c}", '"*"', "∅")
 
@@ -72,6 +73,15 @@ def test_overlapping_regions_need_exceptions_and_only_the_curator_has_them():
     assert "exceptions" not in repr(made.recoding)
     assert measure(made.recoding.apply(odd(400)), NAMES).k >= 5
     assert measure(made.public().recoding.apply(odd(400)), NAMES).k < 5
+
+
+def test_what_takes_too_much_memory_is_not_written_as_sql(monkeypatch):
+    """A recoding that may give its rows other labels says so, saved and read back too."""
+    monkeypatch.setattr(fitting, "MOST_CELLS", 10)
+    made = Recoding.from_json(release(odd(), NAMES, k=3).recoding.to_json())
+    assert made.exceptions is None and len(made.apply(odd())) == 120
+    with pytest.raises(BadParameter, match="cannot be labelled by a SELECT"):
+        made.sql("people")
 
 
 def test_a_ladder_that_jumps_lists_its_numbers():

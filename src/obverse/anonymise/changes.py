@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from obverse.anonymise.codes import CELL, encode
 from obverse.data.schema import Column, Type
@@ -29,6 +30,7 @@ from obverse.noise.exact import below, bernoulli
 What = Literal["top", "bottom", "round", "mask", "hide", "pram", "swap", "hash"]
 WHATS: tuple[What, ...] = ("top", "bottom", "round", "mask", "hide", "pram", "swap", "hash")
 SHORTEST_KEY = 16
+TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,18 @@ def swap(column: pa.ChunkedArray, share: Fraction, entropy: Entropy) -> pa.Chunk
     order, reach = np.argsort(encode("", column)[1], kind="stable"), int(share * n)
     source, free = np.arange(n), np.ones(n, bool)
     for rank in range(n):
-        others = [r for r in range(rank + 1, min(n, rank + reach + 1)) if free[r]] if free[rank] else []
-        if others:
-            other = others[below(len(others), entropy)]
+        other = _free_above(rank, min(n - 1 - rank, reach), free, entropy) if free[rank] else None
+        if other is not None:
             free[rank] = free[other] = False
             source[order[rank]], source[order[other]] = order[other], order[rank]
     return pc.take(column, pa.array(source))
+
+
+def _free_above(rank: int, reach: int, free: NDArray[np.bool_], entropy: Entropy) -> int | None:
+    """A free rank among the next ones, each as likely as the others: tried first, since listing them takes long."""
+    for _ in range(TRIES if reach > TRIES else 0):
+        other = rank + 1 + below(reach, entropy)
+        if free[other]:
+            return other
+    others = np.flatnonzero(free[rank + 1 : rank + 1 + reach])
+    return rank + 1 + int(others[below(len(others), entropy)]) if len(others) else None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 WORD, CHUNK = 64, 4096
+MOST_CELLS, MOST_WORDS = 50_000_000, 30_000_000
 Exceptions = tuple[tuple[tuple[Value, ...], int], ...]
 
 
@@ -86,8 +87,15 @@ def exceptions(
     tests: Sequence[Sequence[Test]],
     regions: Ints,
     own: Ints,
-) -> Exceptions:
-    """The combinations of values whose own region is not the first that holds them; −1 where a row is left out."""
+) -> Exceptions | None:
+    """The combinations of values whose own region is not the first that holds them; −1 where a row is left out.
+
+    None where so many values and labels differ that it would take too much memory to say.
+    """
+    if max(d.size * len(its) for d, its in zip(domains, tests, strict=True)) > MOST_CELLS:
+        return None
+    if sum(d.size for d in domains) * -(-len(regions) // CHUNK) * (CHUNK // WORD) > MOST_WORDS:
+        return None
     fits = [inside(domain, each) for domain, each in zip(domains, tests, strict=True)]
     first = first_region(list(codes.T), fits, regions)
     moved = np.flatnonzero((own >= 0) & (regions[first] != regions[own]).any(axis=1))

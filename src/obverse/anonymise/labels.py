@@ -39,6 +39,8 @@ def contains(label: str | None, value: str | None) -> bool:
         return number > least if found[1] == ">" else number >= least
     if number is not None and (found := BELOW.match(label)):
         return number < float(found[2]) if found[1] == "<" else number <= float(found[2])
+    if (within := BETWEEN.match(value)) and any(p.match(label) for p in (BETWEEN, ABOVE, BELOW)):
+        return contains(label, within[2]) and contains(label, within[3])  # a value that is a range itself
     if label.startswith("[") and label.endswith("]") and len(ends := members(label)) == 2:
         return ends[0] <= value <= ends[1]
     return label.endswith("*") and value.startswith(label.rstrip("*"))

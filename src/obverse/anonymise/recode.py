@@ -50,13 +50,14 @@ class Recoding:
     """What a release did to its quasi-identifiers: `tests` are each column's labels.
 
     Without `regions` each column is recoded by itself; a region names one test of each column. `exceptions` are
-    combinations of values that take another region than the first: rows of the table, for the curator's eyes only.
+    combinations of values that take another region than the first: rows of the table, for the curator's eyes only. They
+    are None where they are too many to be sought.
     """
 
     columns: tuple[str, ...]
     tests: tuple[tuple[Test, ...], ...]
     regions: tuple[tuple[int, ...], ...] = ()
-    exceptions: Exceptions = field(default=(), repr=False)
+    exceptions: Exceptions | None = field(default=(), repr=False)
 
     def public(self) -> Recoding:
         """The same without the exceptions."""
@@ -65,8 +66,8 @@ class Recoding:
     def to_json(self) -> str:
         """The recoding as text, to be kept beside the release."""
         tests = [[vars(test) for test in column] for column in self.tests]
-        told = {"columns": self.columns, "tests": tests, "regions": self.regions}
-        told |= {"exceptions": self.exceptions} if self.exceptions else {}
+        told: dict[str, object] = {"columns": self.columns, "tests": tests, "regions": self.regions}
+        told |= {} if self.exceptions == () else {"exceptions": self.exceptions}
         return json.dumps(told, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -78,7 +79,8 @@ class Recoding:
                 tuple(Test(t["label"], t["low"], t["high"], tuple(t["among"]), t["any"]) for t in column)
                 for column in read["tests"]
             )
-            special = tuple((tuple(values), int(region)) for values, region in read.get("exceptions", ()))
+            found = read.get("exceptions", ())
+            special = None if found is None else tuple((tuple(values), int(r)) for values, r in found)
             return cls(tuple(read["columns"]), tests, tuple(map(tuple, read["regions"])), special)
         except (ValueError, KeyError, TypeError) as error:
             raise BadParameter("this is no saved recoding") from error
@@ -108,7 +110,7 @@ class Recoding:
         places = [{value: code for code, value in enumerate(domain.plain)} for domain in domains]
         listed = [
             (region, [place[v] for place, v in zip(places, values, strict=True)])
-            for values, region in self.exceptions
+            for values, region in self.exceptions or ()
             if all(v in place for place, v in zip(places, values, strict=True))
         ]
         if not listed:
@@ -122,6 +124,10 @@ class Recoding:
 
     def sql(self, table: str, others: tuple[str, ...] = (), dialect: str = "duckdb") -> str:
         """One SELECT that does the same in an engine."""
+        if self.exceptions is None:
+            raise BadParameter(
+                "so many different values cannot be labelled by a SELECT: save the recoding as .json, or take ladders"
+            )
         source, kept = (
             exp.to_identifier(table, quoted=True),
             [exp.column(name, quoted=True) for name in others],
