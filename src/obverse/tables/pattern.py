@@ -18,6 +18,7 @@ NEAR = 1e-6
 FAR = 1e9
 LARGEST = 1e3
 MANY = 20
+SLACKS = (1, 10)
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,18 +166,19 @@ class Check:
         return found
 
     def _many(self, need: np.ndarray, sign: int, still: np.ndarray | None = None) -> Iterator[np.ndarray]:
-        """Tables that move many cells at once, none farther than it needs, as long as each proves some more."""
-        down, up = (np.where(self.need[s] > 0, self.need[s], np.inf) for s in (-1, 1))
-        low, high = np.maximum(self.low, -down), np.minimum(self.high, up)
-        if still is not None:
-            low, high = np.where(still, 0.0, low), np.where(still, 0.0, high)
-        self.polytope.bound(low, high)
-        pending, before = need > 0, np.inf
-        while pending.any() and pending.sum() < 0.95 * before:
-            before = pending.sum()
-            move = self.polytope.farthest(sign * pending.astype(float))
-            yield move
-            pending = pending & (sign * move < need - NEAR)
+        """Tables that move many cells at once, none much farther than it needs, while each proves some more."""
+        ends = {s: np.where(self.need[s] > 0, self.need[s], np.inf) for s in (1, -1)}
+        still = np.zeros(len(need), bool) if still is None else still
+        pending = need > 0
+        for slack in SLACKS:
+            low, high = np.maximum(self.low, -slack * ends[-1]), np.minimum(self.high, slack * ends[1])
+            self.polytope.bound(np.where(still, 0.0, low), np.where(still, 0.0, high))
+            before = np.inf
+            while pending.any() and pending.sum() < 0.95 * before:
+                before = pending.sum()
+                move = self.polytope.farthest(sign * pending.astype(float))
+                yield move
+                pending = pending & (sign * move < need - NEAR)
         self.polytope.bound(self.low, self.high)
 
     def _note(self, move: np.ndarray, wanted: dict[int, np.ndarray]) -> None:
