@@ -142,7 +142,7 @@ def test_a_noisy_copy_is_linked_though_some_wrong_pairs_are_rows():
     """A bar of 0 let through exact rows alone, of which a copy with a little noise has none."""
     common = PEOPLE.select(["weight", "income", "ill"])
     noisy = common.set_column(0, "weight", pa.array(common["weight"].to_numpy() + 0.05))
-    attack = Linking(("weight", "income"), ("ill",))
+    attack = Linking(("weight", "income"), ("ill",), near=True)
     claims = attack.run(View({"release": noisy}, {"targets": common}))
     assert 0.2 < attack.alarms(noisy) < 0.5 and claims.made.mean() > 0.9
 

@@ -183,8 +183,8 @@ def test_a_column_that_the_people_lack_is_said_to_be_untested():
 
 def test_a_copy_with_a_little_noise_is_linked():
     noisy = PEOPLE.set_column(2, "income", pa.array(PEOPLE["income"].to_numpy() + 1))
-    (linked,) = [t for t in assess(noisy, _held(control=None)).tried if t.evidence.attack == "Linking"]
-    assert linked.word() == "high"
+    linked = [t for t in assess(noisy, _held(control=None)).tried if t.evidence.attack == "Linking"]
+    assert "high" in [each.word() for each in linked]
 
 
 @pytest.mark.parametrize("every", [50, 3])

@@ -141,14 +141,16 @@ class Linking(Attack):
 
     The view's `targets` hold both halves. With `neighbours`, yes where one released record is among that many
     nearest to each half: Anonymeter's question. Without, yes where some released record is nearer to the two
-    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are; not
-    counting wrong pairs that are rows, as some are in any table that is not very wide.
+    than all but one in a hundred pairs that were put together wrongly, from the release itself, ever are; or
+    is just these two halves, where more of the wrong pairs are rows. With `near` wrong pairs that are rows do not
+    count: so a copy with a little noise is linked too, and more strangers are.
     """
 
     left: tuple[str, ...]
     right: tuple[str, ...]
     neighbours: int = 0
     seed: str = "linking"
+    near: bool = False
     harm: ClassVar[Harm] = "linkability"
 
     @property
@@ -160,8 +162,8 @@ class Linking(Attack):
     def claim(self, view: View) -> Claims:
         columns = [*self.left, *self.right]
         release, targets = encode([view.table("release", columns), view.table("targets", columns)], columns)
-        near = self._shared if self.neighbours else self._joint
-        scores, made = near(release, targets.low, len(self.left))
+        together = self._shared if self.neighbours else self._joint
+        scores, made = together(release, targets.low, len(self.left))
         return Claims(np.ones(len(made), bool), scores, made)
 
     def _shared(self, release: Boxes, points: Reals, cut: int) -> tuple[Scores, Yes]:
@@ -176,7 +178,8 @@ class Linking(Attack):
         tree = Nearest(release)
         distance = tree.search(points)[0][:, 0].astype(float)
         wrong = self._wrong(release, tree, cut)
-        bar = np.quantile(wrong, _alarms(wrong), method="higher") if len(wrong) else 0.0
+        share = min(1.0, self._rows_among(wrong) + 0.01) if self.near else 0.01
+        bar = np.quantile(wrong, share, method="higher" if self.near else "linear") if len(wrong) else 0.0
         return -distance, distance <= bar if bar == 0 else distance < bar
 
     def _wrong(self, release: Boxes, tree: Nearest, cut: int) -> Reals:
@@ -189,8 +192,12 @@ class Linking(Attack):
     def alarms(self, release: pa.Table) -> float:
         """The share of wrong pairs that would be claimed: more than half in a table so coarse that most are rows."""
         (boxes,) = encode([release], [*self.left, *self.right])
-        wrong = self._wrong(boxes, Nearest(boxes), len(self.left))
-        return _alarms(wrong) if len(wrong) else 0.0
+        alike = self._rows_among(self._wrong(boxes, Nearest(boxes), len(self.left)))
+        return min(1.0, alike + 0.01) if self.near else max(alike, 0.01)
+
+    def _rows_among(self, wrong: Reals) -> float:
+        """The share of wrong pairs that are rows all the same."""
+        return float((wrong == 0).mean()) if len(wrong) else 0.0
 
 
 @dataclass(frozen=True)
@@ -300,11 +307,6 @@ def halves(columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _alone(tree: Nearest, low: Reals, high: Reals) -> Reals:
     """Of descriptions, those that one record fits: least and greatest values side by side."""
     return np.asarray(np.hstack([low, high])[tree.holds(Boxes(low, high)) == 1], dtype=np.float32)
-
-
-def _alarms(wrong: Reals) -> float:
-    """One in a hundred wrong pairs, beside those that are rows."""
-    return min(1.0, float((wrong == 0).mean()) + 0.01)
 
 
 def _nearer(records: Nearest, strangers: Nearest, points: Reals) -> NDArray[np.float64]:

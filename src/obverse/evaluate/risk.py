@@ -265,9 +265,12 @@ class World:
 
     def _linked(self) -> Iterator[Tried]:
         """Two halves of a record, where any two can be told to be one person's."""
-        if (linking := self.linking) is not None:
-            alarms = linking.alarms(self.release)
-            yield self._judged(linking, lambda _, people, __: np.ones(people.num_rows, bool), baseline=alarms)
+        if (linking := self.linking) is None:
+            return
+        alarms = linking.alarms(self.release)
+        for attack in (linking, replace(linking, near=True))[: 1 + (alarms > 0.01)]:
+            alarms = attack.alarms(self.release)
+            yield self._judged(attack, lambda _, people, __: np.ones(people.num_rows, bool), baseline=alarms)
 
     def _described(self, attack: SinglingOut | Describing, claims: Claims) -> Tried:
         """The descriptions, held against the people and against as many others where there are enough."""
