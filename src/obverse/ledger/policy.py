@@ -139,6 +139,11 @@ def over(limit: Filter, spent: Amounts, cost: int | None) -> str:
     left = f"has ε = {float(limit.remaining(spent)):.6g} left of {float(limit.epsilon):.6g}"
     if cost is not None and limit.notion == "pure" and Fraction(cost, GRAIN) <= limit.remaining(spent):
         return f"{left}, but too little δ for this, of {float(limit.delta):.6g} in all"
+    if cost is not None and Fraction(cost, GRAIN) <= limit.remaining(spent):
+        return (
+            f"{left} for questions without a δ; with this one, which has a δ, all that was asked counts as "
+            f"{limit.notion}, and that is too much"
+        )
     if cost is not None:
         return f"{left}, and this costs {cost / GRAIN:.6g}"
     if limit.notion == "pure":
