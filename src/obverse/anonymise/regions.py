@@ -20,7 +20,7 @@ from obverse.anonymise.lattice import classes_at, good_classes
 from obverse.anonymise.rules import Rules
 
 Floats = NDArray[np.float64]
-MOST_LISTED, MOST_TRIED = 2_000_000, 25_000
+MOST_LISTED, MOST_TRIED = 2_000_000, 9_000
 BANDS = 100
 
 
@@ -84,7 +84,7 @@ def local(
 def cheapest_first(items: Items, line: Lines, heights: Sequence[int]) -> tuple[Ints, Floats, Floats]:
     """The nodes, the least that a region of each may cost, and the limits up to which regions are opened in turn.
 
-    Of very many nodes every second, third … is left out, which on Adult costs a thousandth of what is lost; the first
+    Of very many nodes every second, third … is left out, which on Adult loses a hundredth more; the first
     and the last, where every label is `*`, stay.
     """
     steps = _few([height + 1 for height in heights])
