@@ -29,6 +29,8 @@ from obverse.noise.entropy import Keyed
 from obverse.query.ask import Ask
 from obverse.query.plan import AskPlan
 from obverse.release import Terms
+from obverse.tables import cube
+from obverse.tables.dimension import Dimension
 from tests.engines.questions import (
     Questions,
     cells,
@@ -59,6 +61,14 @@ def traps(server: str, owner: Owner) -> PostgreSQL:
     owner.execute(TRAPS)
     filled(owner, "traps", numbered(rows()))
     return open_tables(schemas(f"{server}#traps").values())
+
+
+@pytest.mark.parametrize("top", [0, 2], ids=["counts", "amounts"])
+def test_a_cube_is_refused_in_words(traps: PostgreSQL, top: int) -> None:
+    """GROUPING SETS are asked of files alone, as the page on tables says."""
+    by = Dimension.from_rungs("id", [], closed=False)
+    with pytest.raises(Withheld, match="does not answer this; put the table into a file"):
+        cube.read(cube.Reading("t", (by,), "id" if top else None, top=top), traps)
 
 
 def test_cells_are_counted_alike(traps: PostgreSQL, tmp_path: Path) -> None:

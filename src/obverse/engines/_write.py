@@ -114,6 +114,8 @@ class Writer:
         if (where := node.args.get("where")) is not None:
             ends.append(f"WHERE {self(where.this).sql}")
         if (group := node.args.get("group")) is not None:
+            if group.args.get("grouping_sets"):
+                raise unwritten()
             ends.append("GROUP BY " + ", ".join(self._keys(node, group.expressions)))
         if (having := node.args.get("having")) is not None:
             ends.append(f"HAVING {self(having.this).sql}")
@@ -280,7 +282,8 @@ class Writer:
 
     def _window(self, node: exp.Window) -> Said:
         value = self(node.this)
-        parts = ["PARTITION BY " + ", ".join(self(key).sql for key in node.args["partition_by"])]
+        keys = node.args.get("partition_by") or ()
+        parts = ["PARTITION BY " + ", ".join(self(key).sql for key in keys)] if keys else []
         if (order := node.args.get("order")) is not None:
             parts.append(self._order(order))
         return replace(value, sql=f"{value.sql} OVER ({' '.join(parts)})")
