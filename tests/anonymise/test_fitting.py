@@ -84,6 +84,22 @@ def test_what_takes_too_much_memory_is_not_written_as_sql(monkeypatch):
         made.sql("people")
 
 
+def test_what_only_looks_like_a_recoding_is_refused():
+    """Regions beyond the labels, columns without labels, labels that are no text."""
+    test = '{"label": "x", "low": 0, "high": 99, "among": [], "any": false}'
+    assert Recoding.from_json(f'{{"columns": ["age"], "tests": [[{test}]], "regions": []}}')
+    for columns, tests, regions in (
+        ('["age"]', f"[[{test}]]", "[[99]]"),
+        ('["age", "town"]', f"[[{test}]]", "[]"),
+        ('["age"]', "[[]]", "[]"),
+        ("[]", "[]", "[]"),
+        ('["age"]', f"[[{test.replace('0,', '[0],')}]]", "[]"),
+        ('["age"]', f"[[{test}]]", '[[0]], "exceptions": [[[25], 7]]'),
+    ):
+        with pytest.raises(BadParameter, match="no saved recoding"):
+            Recoding.from_json(f'{{"columns": {columns}, "tests": {tests}, "regions": {regions}}}')
+
+
 def test_a_ladder_that_jumps_lists_its_numbers():
     """Odd and even: no range from the least to the largest would be true."""
     ladder = from_rows("n", [(str(n), "even" if n % 2 == 0 else "odd", "*") for n in range(6)])

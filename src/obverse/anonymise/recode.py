@@ -81,9 +81,35 @@ class Recoding:
             )
             found = read.get("exceptions", ())
             special = None if found is None else tuple((tuple(values), int(r)) for values, r in found)
-            return cls(tuple(read["columns"]), tests, tuple(map(tuple, read["regions"])), special)
+            made = cls(tuple(read["columns"]), tests, tuple(map(tuple, read["regions"])), special)
+            if not made._sound():
+                raise ValueError("labels, regions and columns that do not fit each other")
+            return made
         except (ValueError, KeyError, TypeError) as error:
             raise BadParameter("this is no saved recoding") from error
+
+    def _sound(self) -> bool:
+        """Whether every region names one label of each column, and every label is a text of plain values."""
+        counts = [len(tests) for tests in self.tests]
+        plain = (str, int, float, bool, type(None))
+        return (
+            0 < len(self.columns) == len(counts)
+            and all(counts)
+            and all(
+                isinstance(test.label, str | None)
+                and all(isinstance(v, plain) for v in (test.low, test.high, *test.among))
+                for tests in self.tests
+                for test in tests
+            )
+            and all(
+                len(region) == len(counts) and all(0 <= i < n for i, n in zip(region, counts, strict=True))
+                for region in self.regions
+            )
+            and all(
+                len(values) == len(counts) and 0 <= region < len(self.regions)
+                for values, region in self.exceptions or ()
+            )
+        )
 
     def apply(self, table: pa.Table) -> pa.Table:
         """New rows with the labels of this recoding; rows that it has no labels for are left out."""
