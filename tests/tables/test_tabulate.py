@@ -1,6 +1,7 @@
 """A table request plans from the schema alone, and what leaves keeps its promise."""
 
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -218,6 +219,19 @@ def test_tiny_tables_keep_their_promise(memory, rows, protection):
     value = table(memory, replace(REQUEST, protect=protection), people(rows=300).slice(0, rows))
     if isinstance(protection, Suppress):
         assert all(v is None or v == 0 for v in value["value"].to_pylist())
+
+
+def test_days_are_collapsed_to_months_and_years(memory):
+    """Between declared days, months and years stand above them without a ladder; a day beyond is `(other)`."""
+    seen = Column("seen", Type.DATE, low=date(2023, 11, 1), high=date(2024, 2, 29))
+    schema = Schema("visits", "none", (seen,))
+    days = [date(2023, 11, 5)] * 9 + [date(2023, 12, day) for day in range(1, 9)] + [date(2024, 2, 29)] * 6
+    rows = pa.table({"seen": [*days, *[date(2025, 1, 1)] * 7]})
+    request = Tabulate("visits", by=("seen",), protect=Collapse(5))
+    value = request.plan({"visits": schema}, Terms()).run(memory(visits=rows), Keyed("days"))
+    told = dict(zip(value["seen"].to_pylist(), value["value"].to_pylist(), strict=True))
+    assert told["2023-12"] == 8 and told["2023"] == 17 and told["2024"] == 6 and told["Total"] == 30
+    assert "2023-12-03" not in told and all(not 0 < number < 5 for number in told.values())
 
 
 def test_a_collapsed_table_shows_no_small_cell_and_joins_no_more_than_it_must(memory):

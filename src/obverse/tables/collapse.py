@@ -22,9 +22,9 @@ Cut = tuple[int, ...]
 class Collapse(Exact):
     """Shows no cell of fewer people than `threshold`, and hides none: categories are joined with their siblings.
 
-    Time goes from days to years and places to regions where their ladders say so; a column without a ladder can
-    only be summed over. Among the ways to join, each step takes the one that removes most small cells for the
-    detail lost; what turns out to be needless is taken back.
+    Time goes from days to months and years, and places to regions where their ladders say so; a column without a
+    ladder can only be summed over. Among the ways to join, each step takes the one that removes most small cells
+    for the detail lost; what turns out to be needless is taken back.
     """
 
     threshold: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -201,7 +202,8 @@ def among(table: Shape, told: tuple[Published, ...], ladders: Iterable[Ladder], 
 
 
 def dimension(column: Column, ladder: Ladder | None) -> Dimension:
-    """A column's categories: those of its ladder, those declared, its whole numbers; else what the rows hold."""
+    """A column's categories: those of its ladder, those declared, its whole numbers, its days with months and years
+    above them; else what the rows hold."""
     if ladder is not None:
         return Dimension.from_rungs(column.name, zip(*ladder.levels, strict=True))
     if column.categories is not None:
@@ -214,6 +216,11 @@ def dimension(column: Column, ladder: Ladder | None) -> Dimension:
     )
     if whole and high - low < WIDEST:  # type: ignore[operator]
         return Dimension.from_rungs(column.name, [(str(n),) for n in range(int(low), int(high) + 1)])  # type: ignore[arg-type]
+    if column.type is Type.DATE and isinstance(low, date) and isinstance(high, date):
+        days = [low + timedelta(day) for day in range((high - low).days + 1)]
+        if len(days) <= WIDEST:
+            lines = [(str(day), str(day)[:7], str(day)[:4]) for day in days]
+            return Dimension.from_rungs(column.name, lines)
     return Dimension.from_rungs(column.name, [], closed=False)
 
 
