@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from pyarrow import feather
 from sqlglot import parse_one
 
 from obverse.audit import replay
 from obverse.audit.replay import BASE, Record, recorded, schema, tables, through_the_plan, too_far
 from obverse.data.forms import RANK
-from obverse.data.schema import Schema, Unit
+from obverse.data.schema import Column, Schema, Type, Unit
 from obverse.data.table import Cell
 from obverse.engines import duckdb as engine
 from obverse.engines._ranks import by_rank
@@ -188,3 +190,39 @@ def test_of_what_a_where_picks_scaling_loses_less_than_a_sample_drawn_before(tmp
         for plan in (sampled, scaled)
     ]
     assert found[0] < 0.6 * truth and found[1] > 0.95 * truth
+
+
+def test_a_where_about_people_keeps_the_sample_and_loses_nothing(tmp_path: Path) -> None:
+    """Of who smokes all rows are picked or none, so that as many count as without the WHERE: exact, and by ranks."""
+    feather.write_feather(
+        pa.table({"id": range(9), "smokes": [who % 2 == 0 for who in range(9)]}), tmp_path / "p.arrow"
+    )
+    visits = [(who, at) for who in range(9) for at in range(who)]
+    feather.write_feather(
+        pa.table({"who": [v[0] for v in visits], "at": [v[1] for v in visits]}), tmp_path / "v.arrow"
+    )
+    at = Column("at", Type.INTEGER, low=Fraction(0), high=Fraction(9))
+    known = {
+        "p": Schema(
+            "p",
+            str(tmp_path / "p.arrow"),
+            (Column("id", Type.INTEGER), Column("smokes", Type.BOOLEAN)),
+            Unit("id"),
+        ),
+        "v": Schema(
+            "v",
+            str(tmp_path / "v.arrow"),
+            (Column("who", Type.INTEGER, references="p.id"), at),
+            Unit("who", rows=3),
+        ),
+    }
+    asked = "SELECT COUNT(*) FROM v JOIN p ON v.who = p.id WHERE "
+    held = DuckDB(known.values(), secret=SECRET)
+    for where, bounded, counted in (
+        ("smokes", True, sum(min(who, 3) for who in range(0, 9, 2))),
+        ("NOT smokes AND p.id < 6", True, sum(min(who, 3) for who in (1, 3, 5))),
+        ("smokes AND at > 5", False, 2),
+    ):
+        plan = Ask(asked + where).plan(known, Terms())
+        assert isinstance(plan, AskPlan) and plan.question.relation.rows.bounded is bounded
+        assert held.run(plan.selects[0][1])[0][0] * plan.noisy[0].grid == counted  # type: ignore[operator]

@@ -43,7 +43,8 @@ class Sources:
     """What FROM can name: declared tables, and what WITH has named before.
 
     `sampled` takes people's rows by their ranks, where they have any. Of rows that a WHERE picks that would leave the
-    less the more rows it does not pick: there all are read, and what they add up to is scaled down.
+    less the more rows it does not pick: there all are read, and what they add up to is scaled down. A WHERE about
+    people themselves, in a join, picks all rows of a person or none.
     """
 
     schemas: Mapping[str, Schema]
@@ -55,8 +56,15 @@ class Sources:
         source = select.args.get("from_")
         if source is None:
             raise BadQuestion("a question reads declared tables: SELECT … FROM people")
-        whole = self if select.args.get("where") is None else replace(self, sampled=False)
-        known, joins = whole._with(select), select.args.get("joins") or []
+        where, joins = select.args.get("where"), select.args.get("joins") or []
+        if where is None or (joins and self.sampled):
+            relation = self._joined(source, joins, select)
+            if where is None or all(self._of_a_person(relation, each) for each in where.find_all(exp.Column)):
+                return relation
+        return replace(self, sampled=False)._joined(source, joins, select)
+
+    def _joined(self, source: exp.Expr, joins: list[exp.Join], select: exp.Select) -> Relation:
+        known = self._with(select)
         read = [source.this, *(node.this for node in joins)]
         items = [known._item(node) for node in read]
         if not all(item.private for item in items):  # how often a public table repeats a row is not known
@@ -65,6 +73,14 @@ class Sources:
         for item, node in zip(items[1:], joins, strict=True):
             relation = join(relation, item, node)
         return relation
+
+    def _of_a_person(self, relation: Relation, column: exp.Column) -> bool:
+        """Whether a column is the same in all rows of one person: who it is, or of a table with a row for each."""
+        field = relation.field(column)
+        schema = self.schemas.get(field.origin.partition(".")[0])
+        if schema is None or schema.public:
+            return field.owner
+        return field.owner or (schema.unit.column is not None and schema.unit.rows == 1)
 
     def _with(self, select: exp.Select) -> Sources:
         clause = select.args.get("with_")
