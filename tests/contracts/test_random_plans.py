@@ -79,7 +79,7 @@ def _without(who: int | None, table: str) -> list[Row]:
 
 
 UNITS = (  # the most rows of one person in u and v, in how many groups they may be, what a neighbour is, and how it is kept
-    ((3, 40), None, Neighbours.ADD_REMOVE, "arrow", None),  # copied, with ranks of its own
+    ((1, 40), None, Neighbours.ADD_REMOVE, "arrow", None),  # copied, with ranks of its own
     ((1, 1), None, Neighbours.ADD_REMOVE, "parquet", None),  # without ranks: scaled
     ((2, 7), 1, Neighbours.ADD_REMOVE, "parquet", "nr"),  # with ranks that were written
     ((2, 5), None, Neighbours.REPLACE, "arrow", None),
