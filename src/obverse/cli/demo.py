@@ -12,6 +12,7 @@ from os.path import abspath, relpath
 from pathlib import Path
 from shutil import copyfile, which
 from tempfile import TemporaryDirectory
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from obverse.cli.terminal import Tint, painter
@@ -34,6 +35,7 @@ TABLE = (
 )
 FOUND = "SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people)"
 DEAR = "DP-SELECT 5 COUNT(*) FROM people"
+WIDE = 90
 
 Paint = Callable[[Tint, str], str]
 
@@ -168,7 +170,9 @@ def _refused(research: Account, paint: Paint) -> Iterator[str]:
         try:
             research.ask(sql)
         except Refusal as refusal:
-            yield f"   → {paint('bad', str(refusal))}"
+            first, *more = wrap(str(refusal), WIDE, break_on_hyphens=False)
+            yield f"   → {paint('bad', first)}"
+            yield from (f"     {paint('bad', line)}" for line in more)
 
 
 def _next(paint: Paint) -> Iterator[str]:

@@ -44,7 +44,11 @@ LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "8",  # a server that is asked for days keeps no history of it
+    "spark.ui.retainedStages": "8",
+    "spark.sql.ui.retainedExecutions": "8",
 }
+HEAP = "4g"  # where the settings do not say
 ASKED = count()  # questions of this process, each stopped by its own tag
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 HELD = {
@@ -69,7 +73,7 @@ class Spark:
         if len({source.place for source in self._sources.values()}) != 1:
             raise BadSource("tables of two Sparks cannot be read together: one settings file each")
         self._place = next(iter(self._sources.values())).place
-        self._session = _session(self._place)
+        self._session = _session(self._place, self._limits.memory)
         self._tables: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         for table in self._schemas:
@@ -165,10 +169,10 @@ def open_tables(schemas: Iterable[Schema], secret: Secret = b"", limits: Limits 
     return Spark(schemas, limits)
 
 
-def _session(place: str) -> SparkSession:
+def _session(place: str, memory: str) -> SparkSession:
     away = BadSource(f"{place.rpartition('@')[2].partition(';')[0]}: Spark cannot be reached")
     try:
-        session = _connected(place) if place.startswith(CONNECT) else _within(place)
+        session = _connected(place) if place.startswith(CONNECT) else _within(place, memory)
         for name, value in SETTINGS.items():
             if session.conf.get(name) != value:
                 session.conf.set(name, value)
@@ -191,13 +195,14 @@ def _connected(place: str) -> SparkSession:
     return cast("SparkSession", Remote.builder.remote(place.removeprefix("spark+")).create())
 
 
-def _within(place: str) -> SparkSession:
-    """A session of the Spark in this process, which is started if there is none."""
+def _within(place: str, memory: str) -> SparkSession:
+    """A session of the Spark in this process, which is started with so much memory if there is none."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("obverse")
     builder = builder.master("local[*]" if place == "spark://local" else place)
-    for name, value in LOCAL.items():
+    heap = memory.removesuffix("iB").lower() if memory.endswith("iB") else HEAP
+    for name, value in {**LOCAL, "spark.driver.memory": heap}.items():
         builder = builder.config(name, value)
     shared = builder.getOrCreate()
     shared.sparkContext.setLogLevel("OFF")
