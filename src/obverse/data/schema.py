@@ -123,6 +123,8 @@ class Schema:
 def protected(schemas: Iterable[Schema]) -> str:
     """Whom an answer from these tables protects: whose rows are found along a foreign key, them and what is theirs."""
     tables = list(schemas)
+    if len(tables) == 1:
+        return tables[0].protects
     theirs = [each for each in tables if any(_points(each, other) for other in tables)]
     said = " and ".join(each.protects for each in tables if each not in theirs)
     return said + (f", with what is theirs in {' and '.join(each.name for each in theirs)}" if theirs else "")

@@ -154,7 +154,7 @@ def check(select: exp.Select) -> None:
                 raise BadQuestion(
                     f"{node.name[:40]} is no number that can be computed with: write it as 12.5 or 1e-6"
                 )
-        elif _of_nothing(node):
+        elif isinstance(node, exp.Func) and _of_nothing(node):
             raise BadQuestion(
                 f"{_called(node)}() is of nothing: say of what, as in {_called(node)}({_given(kind)})"
             )
