@@ -216,13 +216,14 @@ def test_a_where_about_people_keeps_the_sample_and_loses_nothing(tmp_path: Path)
             Unit("who", rows=3),
         ),
     }
-    asked = "SELECT COUNT(*) FROM v JOIN p ON v.who = p.id WHERE "
+    asked = "SELECT COUNT(*) FROM v JOIN p ON v.who = p.id"
     held = DuckDB(known.values(), secret=SECRET)
-    for where, bounded, counted in (
-        ("smokes", True, sum(min(who, 3) for who in range(0, 9, 2))),
-        ("NOT smokes AND p.id < 6", True, sum(min(who, 3) for who in (1, 3, 5))),
-        ("smokes AND at > 5", False, 2),
+    for tests, bounded, counted in (
+        (" WHERE smokes", True, sum(min(who, 3) for who in range(0, 9, 2))),
+        (" WHERE NOT smokes AND p.id < 6", True, sum(min(who, 3) for who in (1, 3, 5))),
+        (" WHERE smokes AND at > 5", False, 2),
+        (" AND at > 5 WHERE smokes", False, 2),
     ):
-        plan = Ask(asked + where).plan(known, Terms())
+        plan = Ask(asked + tests).plan(known, Terms())
         assert isinstance(plan, AskPlan) and plan.question.relation.rows.bounded is bounded
         assert held.run(plan.selects[0][1])[0][0] * plan.noisy[0].grid == counted  # type: ignore[operator]

@@ -59,7 +59,8 @@ class Sources:
         where, joins = select.args.get("where"), select.args.get("joins") or []
         if where is None or (joins and self.sampled):
             relation = self._joined(source, joins, select)
-            if where is None or all(self._of_a_person(relation, each) for each in where.find_all(exp.Column)):
+            tests = [each for each in (where, *(node.args.get("on") for node in joins)) if each is not None]
+            if where is None or all(self._about_people(relation, test) for test in tests):
                 return relation
         return replace(self, sampled=False)._joined(source, joins, select)
 
@@ -74,9 +75,14 @@ class Sources:
             relation = join(relation, item, node)
         return relation
 
-    def _of_a_person(self, relation: Relation, column: exp.Column) -> bool:
+    def _about_people(self, relation: Relation, test: exp.Expr) -> bool:
+        """Whether a condition says the same of all rows of one person."""
+        if test.find(exp.Query) is not None:
+            return False
+        return all(self._of_a_person(relation.field(column)) for column in test.find_all(exp.Column))
+
+    def _of_a_person(self, field: Field) -> bool:
         """Whether a column is the same in all rows of one person: who it is, or of a table with a row for each."""
-        field = relation.field(column)
         schema = self.schemas.get(field.origin.partition(".")[0])
         if schema is None or schema.public:
             return field.owner
